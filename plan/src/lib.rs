@@ -1,0 +1,1 @@
+//! The planner of Plimsoll: shapes, layers, steps, lifetimes, offsets and footprints of a neural network.

@@ -1,0 +1,1 @@
+//! Runs Plimsoll's plans: trainers, predictors and devices.

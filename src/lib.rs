@@ -1,0 +1,1 @@
+//! Neural networks whose memory is planned at compile time.
