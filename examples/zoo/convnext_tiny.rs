@@ -10,7 +10,7 @@ use plimsoll::network;
 network! {
     /// ConvNeXt-Tiny: a convolutional network built the way transformers are.
     #[train(batch = 32, optimizer = adamw(lr = 1e-3, weight_decay = 0.05), loss = cross_entropy)]
-    #[budget(6 GB)]
+    #[budget(7 GB)]
     pub struct ConvNextTiny(image: f32[3, 224, 224]) {
         const CLASSES = 1000;
 

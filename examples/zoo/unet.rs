@@ -11,7 +11,7 @@ use plimsoll::network;
 network! {
     /// A U-Net with 32 to 256 channels.
     #[train(batch = 16, optimizer = adam(lr = 1e-3), loss = mse)]
-    #[budget(2 GB)]
+    #[budget(1 GB)]
     pub struct UNet(image: f32[3, 128, 128]) {
         down1: Twice(32),
         down2: Twice(64),

@@ -7,7 +7,7 @@ use plimsoll::network;
 network! {
     /// VGG-19: sixteen small convolutions, five poolings, three linear layers.
     #[train(batch = 32, optimizer = sgd(lr = 0.01, momentum = 0.9, weight_decay = 5e-4), loss = cross_entropy)]
-    #[budget(6.5 GB)]
+    #[budget(7 GB)]
     pub struct Vgg19(image: f32[3, 224, 224]) {
         const CLASSES = 1000;
 
