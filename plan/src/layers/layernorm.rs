@@ -79,14 +79,16 @@ impl Rule for LayerNorm {
     }
 
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
-        let input = one_float("layernorm", inputs)?;
-        if self.axes > input.shape.rank() as u64 {
-            return Err(format!(
-                "`layernorm` over the last {} axes needs as many, but its input is {input}",
-                self.axes
-            ));
+        let input = one_float(self.kind(), inputs)?;
+        match self.over {
+            Over::LastAxes(axes) if axes > input.shape.rank() as u64 => {
+                Err(format!("`layernorm` over the last {axes} axes needs as many, but its input is {input}"))
+            }
+            Over::Channels if input.shape.rank() != 3 => {
+                Err(format!("`layernorm2d` needs an input of [channels, height, width], but its input is {input}"))
+            }
+            _ => Ok(input.clone()),
         }
-        Ok(input.clone())
     }
 
     fn parameters(&self, inputs: &[ValueType]) -> Vec<ParameterSpec> {
