@@ -89,6 +89,8 @@ pub struct Network {
     pub name: Name,
     /// The declared inputs.
     pub inputs: Vec<Input>,
+    /// Whether all inputs could be read.
+    pub inputs_known: bool,
     /// The consts, in order.
     pub consts: Vec<Const>,
     /// Members and `forward`.
@@ -163,8 +165,12 @@ pub struct Block {
     pub name: Name,
     /// What it is called with.
     pub parameters: Vec<Parameter>,
+    /// Whether all parameters could be read.
+    pub parameters_known: bool,
     /// Members and `forward`.
     pub body: Body,
+    /// Whether anything calls it. Set by [`resolve`](crate::resolve).
+    pub used: bool,
 }
 
 /// One parameter of a block: `stride = 1`.
@@ -185,7 +191,7 @@ pub struct Body {
     pub forward: Option<Forward>,
     /// The braces.
     pub place: Place,
-    /// Whether something in it could not be read, so that a missing name may be just that.
+    /// Whether something in it could not be read, so that an unknown name may be just that.
     pub incomplete: bool,
 }
 
@@ -200,6 +206,8 @@ pub struct Member {
     pub splice: Option<Span>,
     /// The layer.
     pub layer: Layer,
+    /// Whether `forward` uses it. Set by [`resolve`](crate::resolve).
+    pub used: bool,
 }
 
 /// A layer, or a structure of layers.
@@ -285,10 +293,12 @@ pub enum Target {
         /// Its arguments.
         slots: Slots,
     },
-    /// `tied(member)`: the indices of the members along the path.
+    /// `tied(member)`: the names along the path to the member.
     Tied(Vec<Name>),
     /// The member of that index in this body.
     Member(usize),
+    /// A loss or optimizer.
+    Setting(Slots),
     /// The smaller number.
     Min,
     /// The larger number.
@@ -442,11 +452,13 @@ pub struct Forward {
     /// The token `forward`.
     pub name: Name,
     /// Its inputs.
-    pub inputs: Vec<Name>,
+    pub inputs: Vec<ForwardInput>,
     /// The `let`s, in order.
     pub lets: Vec<Let>,
     /// What it returns; `None` where it was a mistake.
     pub output: Option<Expr>,
+    /// Whether something in it could not be read or refers to nothing, so that what seems unused may not be.
+    pub incomplete: bool,
 }
 
 /// `let name = value;`.
@@ -456,4 +468,15 @@ pub struct Let {
     pub name: Name,
     /// To what.
     pub value: Expr,
+    /// Whether anything uses it. Set by [`resolve`](crate::resolve).
+    pub used: bool,
+}
+
+/// An input of `forward`.
+#[derive(Debug)]
+pub struct ForwardInput {
+    /// Its name.
+    pub name: Name,
+    /// Whether anything uses it. Set by [`resolve`](crate::resolve).
+    pub used: bool,
 }

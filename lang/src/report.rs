@@ -40,7 +40,12 @@ impl Report {
     /// Whether `node` of the syntax tree has not been spoken about yet: a block that is used many times over is wrong
     /// many times over, and one error is enough.
     pub fn first_at<T>(&mut self, node: &T) -> bool {
-        self.spoken.insert(std::ptr::from_ref(node).addr())
+        self.first_at_address(std::ptr::from_ref(node).addr())
+    }
+
+    /// As [`first_at`](Report::first_at), by the node's address.
+    pub fn first_at_address(&mut self, node: usize) -> bool {
+        self.spoken.insert(node)
     }
 
     /// Whether all is well so far.

@@ -28,7 +28,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("nllloss", "write `cross_entropy`, which takes logits: leave the softmax out"),
     ("mseloss", "write `mse`"),
     ("l1loss", "write `mae` or `mse`"),
-    ("bcewithlogitsloss", "write `binary_cross_entropy` on logits, if this version has it, or `cross_entropy` with two classes"),
+    (
+        "bcewithlogitsloss",
+        "write `binary_cross_entropy` on logits, if this version has it, or `cross_entropy` with two classes",
+    ),
     // Optimizers.
     ("momentum", "write `sgd(lr = .., momentum = ..)`"),
 ];

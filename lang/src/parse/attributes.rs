@@ -1,8 +1,8 @@
 //! Attributes: `#[train(...)]`, `#[infer(...)]` and `#[budget(...)]` on the network, `#[freeze]` on a member,
 //! documentation comments, and Rust's own attributes, which are passed on.
 
-use proc_macro2::{Delimiter, Group as TokenGroup, Literal, Punct, Spacing, TokenStream, TokenTree};
 use plimsoll_plan::units::{UNITS, Units};
+use proc_macro2::{Delimiter, Group as TokenGroup, Literal, Punct, Spacing, TokenStream, TokenTree};
 use syn::Lit;
 
 use super::tokens::Group;
@@ -14,12 +14,23 @@ use crate::suggest;
 const NETWORK_ATTRIBUTES: &[&str] = &["train", "infer", "budget"];
 
 /// Rust's attributes that mean something on the generated type.
-const RUST_ATTRIBUTES: &[&str] =
-    &["allow", "cfg", "cfg_attr", "deny", "deprecated", "derive", "doc", "expect", "forbid", "must_use", "non_exhaustive", "warn"];
+const RUST_ATTRIBUTES: &[&str] = &[
+    "allow",
+    "cfg",
+    "cfg_attr",
+    "deny",
+    "deprecated",
+    "derive",
+    "doc",
+    "expect",
+    "forbid",
+    "must_use",
+    "non_exhaustive",
+    "warn",
+];
 
 /// What `#[budget]` takes, for messages.
-const BUDGET_FORMS: &str =
-    "write `#[budget(12 GB)]`, `#[budget(train = 12 GB, infer = 1 GB)]`, and `reserve = 600 MB` beside them if you like";
+const BUDGET_FORMS: &str = "write `#[budget(12 GB)]`, `#[budget(train = 12 GB, infer = 1 GB)]`, and `reserve = 600 MB` beside them if you like";
 
 /// The attributes before a network.
 #[derive(Default)]
@@ -82,7 +93,11 @@ impl Parser<'_> {
                 text if RUST_ATTRIBUTES.contains(&text) => found.passed_on.push(attribute.all),
                 text => {
                     let known = NETWORK_ATTRIBUTES.iter().chain(RUST_ATTRIBUTES).copied();
-                    let help = suggest::help(text, known, "a network takes `#[train]`, `#[infer]`, `#[budget]`, documentation and Rust's lints and derives");
+                    let help = suggest::help(
+                        text,
+                        known,
+                        "a network takes `#[train]`, `#[infer]`, `#[budget]`, documentation and Rust's lints and derives",
+                    );
                     self.report.error(&name, format!("unknown attribute `{text}`"), help);
                 }
             }
@@ -109,7 +124,8 @@ impl Parser<'_> {
                     self.report.error(whole, message, "move it above `struct`");
                 }
                 text => {
-                    let help = suggest::help(text, ["freeze"], "`#[freeze]` is the only attribute here, beside documentation");
+                    let help =
+                        suggest::help(text, ["freeze"], "`#[freeze]` is the only attribute here, beside documentation");
                     self.report.error(&name, format!("unknown attribute `{text}`"), help);
                 }
             }
@@ -234,7 +250,11 @@ impl Parser<'_> {
     /// `1.5 GB`.
     fn amount(&mut self, tokens: &mut Tokens) -> Option<Amount> {
         let Some(literal) = tokens.literal() else {
-            return self.expected("a number and a unit", "amounts are written out, such as `8 MB` or `1.5 GiB`", tokens);
+            return self.expected(
+                "a number and a unit",
+                "amounts are written out, such as `8 MB` or `1.5 GiB`",
+                tokens,
+            );
         };
         let start = Place::from(literal.span());
         let (digits, suffix) = split_number(literal);
@@ -252,10 +272,15 @@ impl Parser<'_> {
         };
         let place = start.to(&unit);
         let Some(&(_, size, units)) = UNITS.iter().find(|(name, ..)| *name == unit.text) else {
-            let other_case = UNITS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&unit.text)).map(|(name, ..)| *name);
+            let other_case =
+                UNITS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&unit.text)).map(|(name, ..)| *name);
             let help = match other_case {
                 Some(name) => format!("did you mean `{name}`?"),
-                None => suggest::help(&unit.text, UNITS.iter().map(|(name, ..)| *name), "units are KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)"),
+                None => suggest::help(
+                    &unit.text,
+                    UNITS.iter().map(|(name, ..)| *name),
+                    "units are KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)",
+                ),
             };
             self.report.error(&unit, format!("unknown unit `{unit}`"), help);
             return None;

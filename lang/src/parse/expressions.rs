@@ -189,7 +189,9 @@ impl Parser<'_> {
         self.report.error(
             place,
             format!("`{text}` lies outside of this network, and a macro cannot see Rust items outside of it"),
-            format!("declare `const {last} = ...;` in the network, which exports it: other code reads `Network::{last}`"),
+            format!(
+                "declare `const {last} = ...;` in the network, which exports it: other code reads `Network::{last}`"
+            ),
         );
         None
     }

@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
-use crate::ast::{Expr, Forward, Let, Name, Place};
+use crate::ast::{Expr, ExprKind, Forward, ForwardInput, Let, Place};
 
 /// The whole form, for messages.
 const FORM: &str = "write `fn forward(x) { let y = x.conv1(); relu(y) }`";
@@ -28,10 +28,14 @@ impl Parser<'_> {
             };
             if tokens.peek(':') {
                 let help = format!("leave the type out: `{name}`");
-                parser.report.error(tokens.span(), "inputs of `forward` have no types: they follow from the call", help);
+                parser.report.error(
+                    tokens.span(),
+                    "inputs of `forward` have no types: they follow from the call",
+                    help,
+                );
                 tokens.skip_to(',');
             }
-            Some(name)
+            Some(ForwardInput { name, used: false })
         });
         if tokens.peek('-') {
             let help = "leave it out: the output's shape is inferred";
@@ -45,11 +49,13 @@ impl Parser<'_> {
         };
         let header = Place { start, end: name.span };
         let mut inside = body.tokens;
+        let before = self.report.mistakes().len();
         let (lets, output) = self.statements(&mut inside, header);
+        let incomplete = self.report.mistakes().len() > before;
         if name.text != "forward" {
             return None;
         }
-        Some(Forward { name, inputs, lets, output })
+        Some(Forward { name, inputs, lets, output, incomplete })
     }
 
     /// `let`s, and the expression at the end.
@@ -78,7 +84,11 @@ impl Parser<'_> {
         if output.is_some() && !tokens.at_end() {
             if let Some(semicolon) = tokens.punct(';') {
                 if tokens.at_end() {
-                    self.report.error(semicolon, "`forward` returns nothing: `;` follows its last expression", "remove the `;`");
+                    self.report.error(
+                        semicolon,
+                        "`forward` returns nothing: `;` follows its last expression",
+                        "remove the `;`",
+                    );
                 } else {
                     self.report.error(semicolon, "the value before `;` is not used", "bind it: `let y = ...;`");
                 }
@@ -93,13 +103,21 @@ impl Parser<'_> {
     /// `name = value;` after `let`.
     fn let_statement(&mut self, tokens: &mut Tokens) -> Option<Let> {
         if let Some(span) = tokens.word("mut") {
-            self.report.error(span, "values never change, so `mut` means nothing", "leave it out; a later `let` may take the same name");
+            self.report.error(
+                span,
+                "values never change, so `mut` means nothing",
+                "leave it out; a later `let` may take the same name",
+            );
         }
         let Some(name) = tokens.name() else {
             return self.expected("a name after `let`", FORM, tokens);
         };
         if tokens.peek(':') {
-            self.report.error(tokens.span(), "`let` has no type here: the shape is inferred", format!("write `let {name} = ...;`"));
+            self.report.error(
+                tokens.span(),
+                "`let` has no type here: the shape is inferred",
+                format!("write `let {name} = ...;`"),
+            );
             while !tokens.at_end() && !tokens.peek('=') && !tokens.peek(';') {
                 tokens.skip();
             }
@@ -114,7 +132,7 @@ impl Parser<'_> {
             // The name is known, only not what it is.
             None => {
                 tokens.skip_to(';');
-                Expr { kind: crate::ast::ExprKind::Unknown, place: Place::from(&name) }
+                Expr { kind: ExprKind::Unknown, place: Place::from(&name) }
             }
         };
         if tokens.punct(';').is_none() {
@@ -124,6 +142,6 @@ impl Parser<'_> {
                 tokens.punct(';');
             }
         }
-        Some(Let { name: Name { text: name.text, span: name.span }, value })
+        Some(Let { name, value, used: false })
     }
 }

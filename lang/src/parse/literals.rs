@@ -56,8 +56,7 @@ impl Parser<'_> {
                 self.report.error(span, message, help);
                 ExprKind::Unknown
             }
-            other => {
-                let _ = other;
+            _ => {
                 self.report.error(
                     span,
                     "expected a number or a word, found another kind of literal",

@@ -6,7 +6,8 @@ use super::{Parser, Tokens};
 use crate::ast::{Body, Call, Const, Layer, Member, Name, Place, Target};
 
 /// What a message suggests where no layer could be read.
-const EXAMPLES: &str = "write a layer such as `conv2d(64, kernel = 3)`, a list `[a, b]`, or `if condition { a } else { b }`";
+const EXAMPLES: &str =
+    "write a layer such as `conv2d(64, kernel = 3)`, a list `[a, b]`, or `if condition { a } else { b }`";
 
 impl<'r> Parser<'r> {
     /// The braces of a network or block. `consts` takes the network's consts; a block has none.
@@ -114,7 +115,7 @@ impl<'r> Parser<'r> {
             }
             None => return None,
         };
-        Some(Member { frozen, name, splice, layer })
+        Some(Member { frozen, name, splice, layer, used: false })
     }
 
     /// A layer, list, repetition or choice.
@@ -146,7 +147,7 @@ impl<'r> Parser<'r> {
         while !inside.at_end() {
             let attributes = self.member_attributes(&mut inside);
             let Some(member) = self.member(&mut inside, attributes.frozen) else {
-                members.push(Member { frozen: false, name: None, splice: None, layer: Layer::Unknown });
+                members.push(Member { frozen: false, name: None, splice: None, layer: Layer::Unknown, used: false });
                 inside.skip_to(',');
                 inside.punct(',');
                 continue;
@@ -161,7 +162,13 @@ impl<'r> Parser<'r> {
     }
 
     /// The count in `[a; n]`.
-    fn repetition(&mut self, mut members: Vec<Member>, semicolon: Span, mut inside: Tokens, place: Place) -> Option<Layer> {
+    fn repetition(
+        &mut self,
+        mut members: Vec<Member>,
+        semicolon: Span,
+        mut inside: Tokens,
+        place: Place,
+    ) -> Option<Layer> {
         let count = self.expression(&mut inside)?;
         if !inside.at_end() {
             return self.expected("`]` after the number of copies", "write `[layer; n]`", &inside);

@@ -5,7 +5,7 @@ use proc_macro2::{Delimiter, Span, TokenStream};
 
 use super::attributes::NetworkAttributes;
 use super::{Parser, Tokens};
-use crate::ast::{Block, Body, Input, Name, Network, Parameter, Place, Source};
+use crate::ast::{Block, Body, Expr, ExprKind, Input, Name, Network, Parameter, Place, Source};
 use crate::suggest;
 
 /// The whole form, for messages.
@@ -37,7 +37,8 @@ impl Parser<'_> {
                 source.blocks.extend(self.block(tokens));
             } else {
                 self.expected::<()>("`struct` or `block`", FORM, tokens);
-                while !tokens.at_end() && !tokens.peek_word("struct") && !tokens.peek_word("block") && !tokens.peek('#') {
+                while !tokens.at_end() && !tokens.peek_word("struct") && !tokens.peek_word("block") && !tokens.peek('#')
+                {
                     tokens.skip();
                 }
             }
@@ -85,12 +86,18 @@ impl Parser<'_> {
     }
 
     /// `Name(inputs) { ... }` after `struct`.
-    fn network(&mut self, tokens: &mut Tokens, attributes: NetworkAttributes, visibility: TokenStream) -> Option<Network> {
+    fn network(
+        &mut self,
+        tokens: &mut Tokens,
+        attributes: NetworkAttributes,
+        visibility: TokenStream,
+    ) -> Option<Network> {
         let Some(ident) = tokens.ident() else {
             return self.expected("the network's name", FORM, tokens);
         };
         let name = Name::from(ident.clone());
         self.no_generics(tokens);
+        let before = self.report.mistakes().len();
         let inputs = match tokens.group(Delimiter::Parenthesis) {
             Some(group) => {
                 let mut inside = group.tokens;
@@ -104,10 +111,24 @@ impl Parser<'_> {
                 Vec::new()
             }
         };
+        let inputs_known = self.report.mistakes().len() == before;
         let mut consts = Vec::new();
         let body = self.braces(tokens, |parser, tokens, place| parser.body(tokens, place, Some(&mut consts)));
         let NetworkAttributes { passed_on, docs, train, infer, budget, .. } = attributes;
-        Some(Network { attributes: passed_on, docs, train, infer, budget, visibility, ident, name, inputs, consts, body })
+        Some(Network {
+            attributes: passed_on,
+            docs,
+            train,
+            infer,
+            budget,
+            visibility,
+            ident,
+            name,
+            inputs,
+            inputs_known,
+            consts,
+            body,
+        })
     }
 
     /// `Name(parameters) { ... }` after `block`.
@@ -117,20 +138,18 @@ impl Parser<'_> {
             return self.expected("the block's name", form, tokens);
         };
         self.no_generics(tokens);
+        let before = self.report.mistakes().len();
         let mut parameters = Vec::new();
         if let Some(group) = tokens.group(Delimiter::Parenthesis) {
             let mut inside = group.tokens;
             parameters = self.separated(&mut inside, |parser, tokens| parser.parameter(tokens));
         }
+        let parameters_known = self.report.mistakes().len() == before;
         let body = self.braces(tokens, |parser, tokens, place| parser.body(tokens, place, None));
-        Some(Block { name, parameters, body })
+        Some(Block { name, parameters, parameters_known, body, used: false })
     }
 
-    fn braces<'a>(
-        &mut self,
-        tokens: &mut Tokens<'a>,
-        body: impl FnOnce(&mut Self, Tokens<'a>, Place) -> Body,
-    ) -> Body {
+    fn braces<'a>(&mut self, tokens: &mut Tokens<'a>, body: impl FnOnce(&mut Self, Tokens<'a>, Place) -> Body) -> Body {
         match tokens.group(Delimiter::Brace) {
             Some(group) => body(self, group.tokens, group.place),
             None => {
@@ -144,7 +163,8 @@ impl Parser<'_> {
         if tokens.peek('<') {
             let help = "sizes are `const`s of the network or parameters of a block: `block Basic(channels)`";
             self.report.error(tokens.span(), "networks and blocks have no generic parameters", help);
-            while !tokens.at_end() && !tokens.peek_group(Delimiter::Parenthesis) && !tokens.peek_group(Delimiter::Brace) {
+            while !tokens.at_end() && !tokens.peek_group(Delimiter::Parenthesis) && !tokens.peek_group(Delimiter::Brace)
+            {
                 tokens.skip();
             }
         }
@@ -153,7 +173,11 @@ impl Parser<'_> {
     /// `channels` or `stride = 1`.
     fn parameter(&mut self, tokens: &mut Tokens) -> Option<Parameter> {
         let Some(name) = tokens.name() else {
-            return self.expected("the name of a parameter", "write `block Name(channels, stride = 1) { ... }`", tokens);
+            return self.expected(
+                "the name of a parameter",
+                "write `block Name(channels, stride = 1) { ... }`",
+                tokens,
+            );
         };
         if tokens.peek(':') {
             let help = format!("leave the type out: `{name}`");
@@ -187,7 +211,7 @@ impl Parser<'_> {
         let shape = self.separated(&mut inside, |parser, tokens| {
             parser.expression(tokens).or_else(|| {
                 tokens.skip_to(',');
-                Some(crate::ast::Expr { kind: crate::ast::ExprKind::Unknown, place: tokens.last().into() })
+                Some(Expr { kind: ExprKind::Unknown, place: tokens.last().into() })
             })
         });
         let place = Place::from(&name).to(group.place);
