@@ -355,7 +355,7 @@ pub enum ExprKind {
     /// `!x`.
     Not(Box<Expr>),
     /// `a + b - c`: the first operand, then operators of one precedence, each with its right operand.
-    Operations(Box<Expr>, Vec<(Operator, Span, Expr)>),
+    Operations(Box<Expr>, Vec<(Operator, Place, Expr)>),
     /// A mistake that was reported.
     Unknown,
 }
@@ -453,6 +453,8 @@ pub struct Forward {
     pub name: Name,
     /// Its inputs.
     pub inputs: Vec<ForwardInput>,
+    /// Whether all inputs could be read, and have names of their own.
+    pub inputs_known: bool,
     /// The `let`s, in order.
     pub lets: Vec<Let>,
     /// What it returns; `None` where it was a mistake.

@@ -1,9 +1,8 @@
 //! Expressions to numbers, with checked arithmetic: what does not fit, or divides by zero, is an error at its operator.
 
 use plimsoll_plan::arguments::Value;
-use proc_macro2::Span;
 
-use crate::ast::{Call, Expr, ExprKind, Operator, Reference, Target};
+use crate::ast::{Call, Expr, ExprKind, Operator, Place, Reference, Target};
 use crate::report::Report;
 
 /// What the names in an expression stand for. `None`: a mistake that was reported.
@@ -69,14 +68,14 @@ pub fn evaluate(expr: &Expr, scope: Scope, report: &mut Report) -> Option<Value>
         },
         ExprKind::Operations(first, rest) => {
             let mut left = evaluate(first, scope, report)?;
-            for (operator, span, operand) in rest {
+            for (operator, place, operand) in rest {
                 // As in Rust, what decides already is not looked at further.
                 match (operator, &left) {
                     (Operator::And, Value::Bool(false)) | (Operator::Or, Value::Bool(true)) => continue,
                     _ => {}
                 }
                 let right = evaluate(operand, scope, report)?;
-                left = binary(*operator, *span, operand, left, right, report)?;
+                left = binary(*operator, *place, operand, left, right, report)?;
             }
             Some(left)
         }
@@ -112,7 +111,7 @@ pub fn function(call: &Call, receiver: Option<Value>, scope: Scope, report: &mut
 /// `left operator right`. `node` is what a mistake is remembered by.
 pub fn binary(
     operator: Operator,
-    span: Span,
+    place: Place,
     node: &Expr,
     left: Value,
     right: Value,
@@ -126,16 +125,16 @@ pub fn binary(
         (NotEqual, Value::Bool(a), Value::Bool(b)) => return Some(Value::Bool(a != b)),
         (And | Or, ..) => {
             let message = format!("`{}` between {left} and {right}", operator.text());
-            return mistake(report, node, span, message, "both sides must be true or false: compare numbers first");
+            return mistake(report, node, place, message, "both sides must be true or false: compare numbers first");
         }
         _ => {}
     }
     if let (Value::Int(a), Value::Int(b)) = (&left, &right) {
-        return integers(operator, span, node, *a, *b, report);
+        return integers(operator, place, node, *a, *b, report);
     }
     let (Some(a), Some(b)) = (float(&left), float(&right)) else {
         let message = format!("`{}` between {left} and {right}", operator.text());
-        return mistake(report, node, span, message, "both sides must be numbers");
+        return mistake(report, node, place, message, "both sides must be numbers");
     };
     let number = match operator {
         Equal => return Some(Value::Bool(a == b)),
@@ -153,11 +152,11 @@ pub fn binary(
     if number.is_finite() {
         return Some(Value::Float(number));
     }
-    let message = format!("`{a} {} {b}` is no finite number", operator.text());
-    mistake(report, node, span, message, "change either side")
+    let message = format!("`{a:?} {} {b:?}` is no finite number", operator.text());
+    mistake(report, node, place, message, "change either side")
 }
 
-fn integers(operator: Operator, span: Span, node: &Expr, a: i64, b: i64, report: &mut Report) -> Option<Value> {
+fn integers(operator: Operator, place: Place, node: &Expr, a: i64, b: i64, report: &mut Report) -> Option<Value> {
     use Operator::*;
     let number = match operator {
         Equal => return Some(Value::Bool(a == b)),
@@ -168,7 +167,7 @@ fn integers(operator: Operator, span: Span, node: &Expr, a: i64, b: i64, report:
         GreaterOrEqual => return Some(Value::Bool(a >= b)),
         Divide | Remainder if b == 0 => {
             let message = format!("`{a} {} 0` divides by zero", operator.text());
-            return mistake(report, node, span, message, "the right side must not be zero");
+            return mistake(report, node, place, message, "the right side must not be zero");
         }
         Add => a.checked_add(b),
         Subtract => a.checked_sub(b),
@@ -180,7 +179,7 @@ fn integers(operator: Operator, span: Span, node: &Expr, a: i64, b: i64, report:
         return Some(Value::Int(number));
     }
     let message = format!("`{a} {} {b}` overflows", operator.text());
-    mistake(report, node, span, message, format!("integers stay below {}", i64::MAX))
+    mistake(report, node, place, message, format!("the largest integer is {}", i64::MAX))
 }
 
 /// A number as a float.
@@ -193,9 +192,15 @@ pub fn float(value: &Value) -> Option<f64> {
 }
 
 /// Reports a mistake, unless one was at this node before.
-fn mistake<T, N>(report: &mut Report, node: &N, span: Span, message: String, help: impl AsRef<str>) -> Option<T> {
+fn mistake<T, N>(
+    report: &mut Report,
+    node: &N,
+    place: impl Into<Place>,
+    message: String,
+    help: impl AsRef<str>,
+) -> Option<T> {
     if report.first_at(node) {
-        report.error(span, message, help);
+        report.error(place, message, help);
     }
     None
 }

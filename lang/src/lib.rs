@@ -75,9 +75,9 @@ pub fn read(tokens: TokenStream) -> (Option<Declaration>, Option<syn::Error>) {
 pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> {
     let mut source = parse::parse(tokens, report);
     resolve::resolve(&mut source, report);
-    let finite = check::check(&source, report);
+    let sound = check::check(&source, report);
     let consts = lower::evaluate_consts(source.network.as_ref().map_or(&[], |n| &n.consts), report);
-    let mut graph = if finite { lower::lower(&source, &consts, report) } else { None };
+    let mut graph = if sound { lower::lower(&source, &consts, report) } else { None };
     if !report.is_empty() {
         graph = None;
     }

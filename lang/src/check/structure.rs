@@ -32,10 +32,12 @@ pub(super) fn several_inputs_need_a_forward(source: &Source, report: &mut Report
 }
 
 /// The `forward` of a network takes its declared inputs in order; that of a block takes at least one.
-pub(super) fn forward_takes_the_declared_inputs(source: &Source, report: &mut Report) {
+pub(super) fn forward_takes_the_declared_inputs(source: &Source, report: &mut Report) -> bool {
+    let mut all_well = true;
     if let Some(network) = &source.network
         && let Some(forward) = &network.body.forward
         && network.inputs_known
+        && forward.inputs_known
     {
         let declared: Vec<&str> = network.inputs.iter().map(|i| i.name.text.as_str()).collect();
         if declared.len() != forward.inputs.len() {
@@ -46,6 +48,7 @@ pub(super) fn forward_takes_the_declared_inputs(source: &Source, report: &mut Re
                 count(declared.len())
             );
             report.error(&forward.name, message, format!("write `fn forward({})`", declared.join(", ")));
+            all_well = false;
         } else {
             for (input, position) in forward.inputs.iter().zip(0..) {
                 let elsewhere = declared.iter().position(|name| *name == input.name.text);
@@ -53,6 +56,7 @@ pub(super) fn forward_takes_the_declared_inputs(source: &Source, report: &mut Re
                     let message = format!("`{}` is another of the declared inputs", input.name);
                     let help = format!("inputs come in the declared order: `fn forward({})`", declared.join(", "));
                     report.error(&input.name, message, help);
+                    all_well = false;
                     break;
                 }
             }
@@ -61,11 +65,13 @@ pub(super) fn forward_takes_the_declared_inputs(source: &Source, report: &mut Re
     for block in &source.blocks {
         if let Some(forward) = &block.body.forward
             && forward.inputs.is_empty()
-            && !forward.incomplete
+            && forward.inputs_known
         {
             report.error(&forward.name, "`forward` takes no input", "write `fn forward(x) { .. }`");
+            all_well = false;
         }
     }
+    all_well
 }
 
 fn count(inputs: usize) -> String {

@@ -1,5 +1,9 @@
 //! What is declared and never used.
 
+use std::collections::HashSet;
+
+use plimsoll_plan::layers;
+
 use crate::ast::{Body, Source};
 use crate::report::Report;
 
@@ -10,8 +14,11 @@ pub(super) fn everything_is_used(source: &Source, report: &mut Report) {
     }
     let unreadable = source.network.as_ref().is_none_or(|network| network.body.incomplete)
         || source.blocks.iter().any(|block| block.body.incomplete);
+    let mut seen = HashSet::new();
     for block in &source.blocks {
-        if !block.used && !unreadable && !block.name.text.starts_with('_') {
+        // One that has the name of another, or of a layer, can't be called, which is reported already.
+        let reachable = seen.insert(&block.name.text) && layers::find(&block.name.text).is_none();
+        if !block.used && reachable && !unreadable && !block.name.text.starts_with('_') {
             let name = &block.name;
             let call = if block.parameters.is_empty() { name.text.clone() } else { format!("{name}(..)") };
             report.error(
@@ -41,7 +48,7 @@ fn body(body: &Body, report: &mut Report) {
     }
     for input in &forward.inputs {
         let name = &input.name;
-        if !input.used && !name.text.starts_with('_') {
+        if !input.used && forward.inputs_known && !name.text.starts_with('_') {
             let help = format!("use it, or name it `_{name}`");
             report.error(name, format!("the input `{name}` is never used"), help);
         }

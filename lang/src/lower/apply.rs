@@ -10,16 +10,16 @@ pub(super) type Flow = Option<ValueId>;
 
 impl<'a> Lowering<'a, '_> {
     /// Values through a network or block.
-    pub(super) fn flow(&mut self, instance: &Instance<'a>, inputs: &[Flow], site: Site) -> Flow {
+    pub(super) fn flow(&mut self, instance: &Instance<'a>, inputs: &[Flow], site: Site<'a>) -> Flow {
         match instance.forward {
             Some(forward) => {
-                if !self.takes(inputs.len(), forward.inputs.len(), "this block", site) {
+                if !self.takes(inputs.len(), forward.inputs.len(), site) {
                     return None;
                 }
                 self.forward(instance, forward, inputs)
             }
             None => {
-                if !self.takes(inputs.len(), 1, "this block", site) {
+                if !self.takes(inputs.len(), 1, site) {
                     return None;
                 }
                 self.chain(&instance.members, inputs[0])
@@ -32,8 +32,8 @@ impl<'a> Lowering<'a, '_> {
         let mut value = input;
         for node in nodes {
             let site = match node {
-                Node::Layer(layer) => Site::new(&layer.call.name, layer.call),
-                Node::Tied { call, .. } | Node::Block(_, call) => Site::new(&call.name, *call),
+                Node::Layer(layer) => Site::call(layer.call),
+                Node::Tied { call, .. } | Node::Block(_, call) => Site::call(call),
                 Node::Sequence(_, site) => *site,
                 Node::Unknown => return None,
                 Node::Identity => continue,
@@ -44,14 +44,14 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Values through a member.
-    pub(super) fn apply(&mut self, node: &Node<'a>, inputs: &[Flow], site: Site) -> Flow {
+    pub(super) fn apply(&mut self, node: &Node<'a>, inputs: &[Flow], site: Site<'a>) -> Flow {
         if !self.step(site) || !self.enter(site) {
             return None;
         }
         let output = match node {
             Node::Unknown => None,
             Node::Identity => {
-                if self.takes(inputs.len(), 1, "an `if` without `else`", site) {
+                if self.takes(inputs.len(), 1, site) {
                     inputs[0]
                 } else {
                     None
@@ -59,14 +59,14 @@ impl<'a> Lowering<'a, '_> {
             }
             Node::Layer(layer) => self.apply_layer(layer, inputs, site),
             Node::Tied { path, source, call } => {
-                if self.takes(inputs.len(), 1, "`tied`", site) {
+                if self.takes(inputs.len(), 1, site) {
                     self.apply_tied(path, source, inputs[0], Site::new(call.place, *call))
                 } else {
                     None
                 }
             }
             Node::Sequence(nodes, _) => {
-                if self.takes(inputs.len(), 1, "a list", site) {
+                if self.takes(inputs.len(), 1, site) {
                     self.chain(nodes, inputs[0])
                 } else {
                     None
@@ -78,17 +78,17 @@ impl<'a> Lowering<'a, '_> {
         output
     }
 
-    fn apply_layer(&mut self, layer: &LayerNode<'a>, inputs: &[Flow], site: Site) -> Flow {
+    fn apply_layer(&mut self, layer: &LayerNode<'a>, inputs: &[Flow], site: Site<'a>) -> Flow {
         let name = layer.definition.name;
         let takes = &layer.definition.inputs;
         if !takes.contains(&inputs.len()) {
             if *takes.end() == 0 {
                 if self.report.first_at_address(site.node) {
-                    let message = format!("`{name}` is a value itself, and is applied to none");
+                    let message = format!("a `{name}` is a value itself, and is not applied to another");
                     self.report.error(site.place, message, "use it by its name in `fn forward`: `x * layer_scale`");
                 }
             } else {
-                self.takes(inputs.len(), *takes.start(), &format!("`{name}`"), site);
+                self.takes(inputs.len(), *takes.start(), site);
             }
             return None;
         }
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn apply_tied(&mut self, path: &str, source: &str, input: Flow, site: Site) -> Flow {
+    fn apply_tied(&mut self, path: &str, source: &str, input: Flow, site: Site<'a>) -> Flow {
         let Some(&member) = self.paths.get(source) else {
             if self.report.first_at_address(site.node) {
                 let message = format!("there is no layer `{source}` whose weight could be used");
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Whether something that takes `needed` values is given as many.
-    fn takes(&mut self, given: usize, needed: usize, what: &str, site: Site) -> bool {
+    fn takes(&mut self, given: usize, needed: usize, site: Site) -> bool {
         if given == needed {
             return true;
         }
@@ -151,10 +151,10 @@ impl<'a> Lowering<'a, '_> {
                 1 => "one value".to_string(),
                 n => format!("{n} values"),
             };
-            let message = format!("{what} takes {}, but is given {}", count(needed), count(given));
+            let message = format!("`{}` takes {}, but is given {}", site.what, count(needed), count(given));
             let help = match needed {
-                1 => "apply it to one value: `x.part()` or `part(x)`",
-                _ => "apply it in `fn forward` to as many values as its own `forward` has inputs",
+                1 => format!("apply it to one value: `{}(x)`", site.what),
+                _ => "apply it in `fn forward` to as many values as its own `forward` has inputs".to_string(),
             };
             self.report.error(site.place, message, help);
         }

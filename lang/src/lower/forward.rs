@@ -53,7 +53,7 @@ impl<'a> Lowering<'a, '_> {
         operand
     }
 
-    fn operand_within(&mut self, expr: &'a Expr, frame: &Frame<'_, 'a>, site: Site) -> Option<Operand> {
+    fn operand_within(&mut self, expr: &'a Expr, frame: &Frame<'_, 'a>, site: Site<'a>) -> Option<Operand> {
         match &expr.kind {
             ExprKind::Name(_, Reference::Local(i)) => match (frame.values.get(*i)?, frame.numbers.get(*i)?) {
                 (Some(value), _) => Some(Operand::Value(*value)),
@@ -89,17 +89,29 @@ impl<'a> Lowering<'a, '_> {
             },
             ExprKind::Operations(first, rest) => {
                 let mut left = self.operand(first, frame);
-                for (operator, span, operand) in rest {
+                for (operator, place, operand) in rest {
                     let right = self.operand(operand, frame);
-                    left = self.operation(*operator, Site::new(*span, operand), operand, left?, right?, frame);
+                    left = self.operation(*operator, Site::new(*place, operand), operand, left?, right?, frame);
                 }
                 left
             }
+            ExprKind::Not(inner) => match self.operand(inner, frame)? {
+                Operand::Value(_) => {
+                    if self.report.first_at(expr) {
+                        self.report.error(
+                            expr.place.start,
+                            "`!` before a value of the network",
+                            "`!` is for truth values",
+                        );
+                    }
+                    None
+                }
+                Operand::Number(_) => self.number(expr, frame),
+            },
             ExprKind::Int(_)
             | ExprKind::Float(_)
             | ExprKind::Bool(_)
             | ExprKind::List(_)
-            | ExprKind::Not(_)
             | ExprKind::Name(..)
             | ExprKind::Path(_)
             | ExprKind::Unknown => self.number(expr, frame),
@@ -113,7 +125,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// `f(x, a)`, or `.f(a)` with what it is called on.
     fn called(&mut self, call: &'a Call, receiver: Option<Option<Operand>>, frame: &Frame<'_, 'a>) -> Option<Operand> {
-        let site = Site::new(&call.name, call);
+        let site = Site::call(call);
         match &call.target {
             Target::Member(i) => {
                 let inputs = self.inputs(call, call.arguments.len(), receiver, frame);
@@ -177,7 +189,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Option<Operand> {
         let (value, mul, add) = match (left, right) {
             (Operand::Number(a), Operand::Number(b)) => {
-                return binary(operator, site.place.start, node, a, b, self.report).map(Operand::Number);
+                return binary(operator, site.place, node, a, b, self.report).map(Operand::Number);
             }
             (Operand::Value(a), Operand::Value(b)) => {
                 let layer = match operator {

@@ -40,7 +40,7 @@ pub(super) enum Node<'a> {
         call: &'a Call,
     },
     /// A list or repetition.
-    Sequence(Vec<Node<'a>>, Site),
+    Sequence(Vec<Node<'a>>, Site<'a>),
     /// A block.
     Block(Box<Instance<'a>>, &'a Call),
 }

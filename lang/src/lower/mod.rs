@@ -55,15 +55,21 @@ struct Lowering<'a, 'r> {
 
 /// Where something is applied, for mistakes in how.
 #[derive(Clone, Copy)]
-struct Site {
+struct Site<'a> {
     place: Place,
     /// The node of the syntax tree, by address.
     node: usize,
+    /// What is applied there, as the user calls it.
+    what: &'a str,
 }
 
-impl Site {
+impl<'a> Site<'a> {
     fn new<T>(place: impl Into<Place>, node: &T) -> Self {
-        Site { place: place.into(), node: std::ptr::from_ref(node).addr() }
+        Site { place: place.into(), node: std::ptr::from_ref(node).addr(), what: "this" }
+    }
+
+    fn call(call: &'a Call) -> Self {
+        Site { what: &call.name.text, ..Site::new(&call.name, call) }
     }
 }
 
@@ -73,6 +79,10 @@ impl<'a> Lowering<'a, '_> {
         let training = network.train.as_ref().map(|settings| self.training(settings));
         let inference = network.infer.as_ref().map(|settings| self.inference(settings));
         let root = self.instance(&network.body, String::new(), Vec::new(), false);
+        let takes = network.body.forward.as_ref().map_or(1, |forward| forward.inputs.len());
+        if takes != inputs.len() {
+            return None;
+        }
         let output = self.flow(&root, &inputs, Site::new(&network.name, &network.name))?;
         self.finish(network, output, training, inference)
     }
@@ -131,6 +141,7 @@ impl<'a> Lowering<'a, '_> {
         if !all_known {
             return None;
         }
+        let large = given.iter().position(|value| value.as_ref().is_some_and(is_too_large));
         match Arguments::check(definition.arguments, given) {
             Ok(arguments) => match (definition.build)(&arguments) {
                 Ok(made) => Some(made),
@@ -140,8 +151,12 @@ impl<'a> Lowering<'a, '_> {
                 }
             },
             Err(errors) => {
-                for error in &errors {
-                    self.argument_error(call, definition.arguments, slots, error);
+                for mut error in errors {
+                    if large.is_some_and(|slot| definition.arguments[slot].name == error.argument) {
+                        let name = error.argument;
+                        error.message = format!("`{name}` is too large\nhelp: integers may be at most {MAX_INTEGER}");
+                    }
+                    self.argument_error(call, definition.arguments, slots, &error);
                 }
                 None
             }
@@ -220,6 +235,15 @@ impl<'a> Lowering<'a, '_> {
 
     fn leave(&mut self) {
         self.depth -= 1;
+    }
+}
+
+/// Whether a value holds an integer that no argument may be.
+fn is_too_large(value: &Value) -> bool {
+    match value {
+        Value::Int(v) => *v > MAX_INTEGER,
+        Value::List(values) => values.iter().any(is_too_large),
+        _ => false,
     }
 }
 

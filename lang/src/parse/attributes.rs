@@ -272,15 +272,10 @@ impl Parser<'_> {
         };
         let place = start.to(&unit);
         let Some(&(_, size, units)) = UNITS.iter().find(|(name, ..)| *name == unit.text) else {
-            let other_case =
-                UNITS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&unit.text)).map(|(name, ..)| *name);
+            let other_case = UNITS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&unit.text));
             let help = match other_case {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => suggest::help(
-                    &unit.text,
-                    UNITS.iter().map(|(name, ..)| *name),
-                    "units are KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)",
-                ),
+                Some((name, ..)) => format!("did you mean `{name}`?"),
+                None => "units are KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)".to_string(),
             };
             self.report.error(&unit, format!("unknown unit `{unit}`"), help);
             return None;
@@ -321,7 +316,11 @@ fn split_number(literal: Literal) -> (Option<String>, Option<String>) {
     let text = literal.to_string().replace('_', "");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);
-    let digits = (!digits.is_empty()).then(|| digits.to_string());
+    // `1e3` and `0x10` are numbers of other kinds.
+    if suffix.contains(|c: char| c.is_ascii_digit()) || digits.is_empty() {
+        return (None, None);
+    }
+    let digits = Some(digits.to_string());
     (digits, (!suffix.is_empty()).then(|| suffix.to_string()))
 }
 

@@ -23,26 +23,32 @@ impl Parser<'_> {
             if precedence < least {
                 break;
             }
-            let span = tokens.span();
+            let start = Place::from(tokens.span());
             for _ in 0..characters {
                 tokens.skip();
             }
+            let operator_place = start.to(tokens.last());
             let right = self.operations(tokens, precedence + 1)?;
             let place = left.place.to(right.place);
             match &mut left.kind {
                 ExprKind::Operations(_, rest) if rest[0].0.precedence() == precedence => {
                     if precedence == Operator::Less.precedence() {
                         self.report.error(
-                            span,
+                            operator_place,
                             format!("comparisons do not chain: `{}` follows another one", operator.text()),
                             "compare two at a time: `a < b && b < c`",
                         );
                         return None;
                     }
-                    rest.push((operator, span, right));
+                    rest.push((operator, operator_place, right));
                     left.place = place;
                 }
-                _ => left = Expr { kind: ExprKind::Operations(Box::new(left), vec![(operator, span, right)]), place },
+                _ => {
+                    left = Expr {
+                        kind: ExprKind::Operations(Box::new(left), vec![(operator, operator_place, right)]),
+                        place,
+                    }
+                }
             }
         }
         Some(left)
@@ -186,12 +192,11 @@ impl Parser<'_> {
         if tokens.peek_group(Delimiter::Parenthesis) {
             tokens.skip();
         }
+        let network = self.network.as_deref().unwrap_or("Network");
         self.report.error(
             place,
             format!("`{text}` lies outside of this network, and a macro cannot see Rust items outside of it"),
-            format!(
-                "declare `const {last} = ...;` in the network, which exports it: other code reads `Network::{last}`"
-            ),
+            format!("declare `const {last} = ...;` in the network, which exports it as `{network}::{last}`"),
         );
         None
     }

@@ -1,5 +1,7 @@
 //! `fn forward(x) { let y = ...; tail }`.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
@@ -12,17 +14,18 @@ impl Parser<'_> {
     /// What follows `fn`.
     pub(super) fn forward(&mut self, tokens: &mut Tokens, start: Span) -> Option<Forward> {
         let Some(name) = tokens.name() else {
-            return self.expected("`forward` after `fn`", FORM, tokens);
+            return self.no_function("`forward` after `fn`", tokens);
         };
         if name.text != "forward" {
             let message = format!("a network's only function is `forward`, not `{name}`");
             self.report.error(&name, message, "for parts of the flow, declare a `block` with a `forward` of its own");
         }
         let Some(inputs) = tokens.group(Delimiter::Parenthesis) else {
-            return self.expected("`(` and the inputs", FORM, tokens);
+            return self.no_function("`(` and the inputs", tokens);
         };
+        let before = self.report.mistakes().len();
         let mut inside = inputs.tokens;
-        let inputs = self.separated(&mut inside, |parser, tokens| {
+        let inputs: Vec<ForwardInput> = self.separated(&mut inside, |parser, tokens| {
             let Some(name) = tokens.name() else {
                 return parser.expected("the name of an input", FORM, tokens);
             };
@@ -37,6 +40,7 @@ impl Parser<'_> {
             }
             Some(ForwardInput { name, used: false })
         });
+        let inputs_known = self.report.mistakes().len() == before && all_different(&inputs);
         if tokens.peek('-') {
             let help = "leave it out: the output's shape is inferred";
             self.report.error(tokens.span(), "`forward` has no declared result", help);
@@ -45,7 +49,7 @@ impl Parser<'_> {
             }
         }
         let Some(body) = tokens.group(Delimiter::Brace) else {
-            return self.expected("`{`", FORM, tokens);
+            return self.no_function("`{`", tokens);
         };
         let header = Place { start, end: name.span };
         let mut inside = body.tokens;
@@ -55,7 +59,14 @@ impl Parser<'_> {
         if name.text != "forward" {
             return None;
         }
-        Some(Forward { name, inputs, lets, output, incomplete })
+        Some(Forward { name, inputs, inputs_known, lets, output, incomplete })
+    }
+
+    /// Reports what is missing in a function, and skips its body.
+    fn no_function<T>(&mut self, what: &str, tokens: &mut Tokens) -> Option<T> {
+        self.expected::<()>(what, FORM, tokens);
+        while tokens.group(Delimiter::Brace).is_none() && tokens.skip() {}
+        None
     }
 
     /// `let`s, and the expression at the end.
@@ -137,11 +148,16 @@ impl Parser<'_> {
         };
         if tokens.punct(';').is_none() {
             self.expected::<()>("`;` after `let`", FORM, tokens);
-            if !tokens.peek_word("let") {
+            if tokens.clone().ident().is_none() {
                 tokens.skip_to(';');
                 tokens.punct(';');
             }
         }
         Some(Let { name, value, used: false })
     }
+}
+
+fn all_different(inputs: &[ForwardInput]) -> bool {
+    let mut seen = HashSet::new();
+    inputs.iter().all(|input| seen.insert(&input.name.text))
 }

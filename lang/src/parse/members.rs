@@ -1,5 +1,6 @@
 //! Members and layers: what stands in the braces of a network or block, and in lists.
 
+use plimsoll_plan::layers;
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
@@ -20,7 +21,10 @@ impl<'r> Parser<'r> {
                 let item = self.const_item(&mut tokens, span, attributes.docs);
                 match (item, &mut consts) {
                     (Some(item), Some(consts)) => consts.push(item),
-                    (Some(item), None) => self.report.error(
+                    // Its name would be unknown further on.
+                    (Some(item), None) => {
+                        body.incomplete = true;
+                        self.report.error(
                         Place::from(span).to(item.name.span),
                         format!("a block has no consts of its own: `{}`", item.name),
                         format!(
@@ -28,7 +32,8 @@ impl<'r> Parser<'r> {
                              in the network: it is known everywhere",
                             item.name.text.to_lowercase()
                         ),
-                    ),
+                    )
+                    }
                     (None, _) => body.incomplete = true,
                 }
             } else if let Some(span) = tokens.word("fn") {
@@ -101,7 +106,7 @@ impl<'r> Parser<'r> {
     /// `name: layer`, `layer` or `..layer`, its attributes taken already.
     pub(super) fn member(&mut self, tokens: &mut Tokens, frozen: bool) -> Option<Member> {
         let splice = tokens.punct2('.', '.');
-        let name = tokens.name_before(':');
+        let name = tokens.name_before(':').or_else(|| self.name_without_colon(tokens));
         if let (Some(dots), Some(name)) = (splice, &name) {
             let message = format!("`..` puts a list's members here, each under its own name, but it is named `{name}`");
             self.report.error(Place::from(dots).to(name), message, "leave out either the dots or the name");
@@ -116,6 +121,29 @@ impl<'r> Parser<'r> {
             None => return None,
         };
         Some(Member { frozen, name, splice, layer, used: false })
+    }
+
+    /// `a linear(4)` or `a = linear(4)`, where a colon is missing.
+    fn name_without_colon(&mut self, tokens: &mut Tokens) -> Option<Name> {
+        let mut ahead = *tokens;
+        let name = ahead.name()?;
+        let starts_like_a_member = name.text.starts_with(|c: char| c.is_ascii_lowercase()) && !is_known(&name.text);
+        let place = ahead.span();
+        let assigned = ahead.punct('=').is_some();
+        let forgotten = assigned || (starts_like_a_member && ahead.ident().is_some());
+        if !forgotten {
+            return None;
+        }
+        tokens.skip();
+        if assigned {
+            tokens.skip();
+        }
+        self.report.error(
+            if assigned { place } else { name.span },
+            format!("expected `:` after the member's name `{name}`"),
+            format!("write `{name}: linear(10)`"),
+        );
+        Some(name)
     }
 
     /// A layer, list, repetition or choice.
@@ -137,6 +165,11 @@ impl<'r> Parser<'r> {
         if let Some(group) = tokens.group(Delimiter::Parenthesis) {
             place = place.to(group.place);
             arguments = self.arguments(group.tokens);
+        } else if tokens.peek_group(Delimiter::Bracket) || tokens.peek_group(Delimiter::Brace) {
+            let help = format!("arguments stand in parentheses, `{name}(..)`, and members are separated by commas");
+            self.expected::<()>(&format!("`(` or `,` after `{name}`"), &help, tokens);
+            tokens.skip();
+            return Some(Layer::Unknown);
         }
         Some(Layer::Call(Call { name, arguments, place, target: Target::Unknown }))
     }
@@ -230,6 +263,11 @@ impl<'r> Parser<'r> {
         }
         Some(layer)
     }
+}
+
+/// Whether a layer has this name, or a keyword of the language.
+fn is_known(name: &str) -> bool {
+    layers::find(name).is_some() || ["tied", "if", "else", "fn", "const"].contains(&name)
 }
 
 /// Takes tokens through the next `;`, unless a `,` comes first.

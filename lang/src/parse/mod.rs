@@ -25,12 +25,14 @@ pub fn parse(tokens: TokenStream, report: &mut Report) -> Source {
     }
     let buffer = TokenBuffer::new2(tokens);
     let mut tokens = Tokens::new(buffer.begin());
-    Parser { report }.source(&mut tokens)
+    Parser { report, network: None }.source(&mut tokens)
 }
 
 /// Where mistakes go while parsing. Its methods take tokens and return `None` after a mistake that they reported.
 struct Parser<'r> {
     report: &'r mut Report,
+    /// The network's name, once it was read.
+    network: Option<String>,
 }
 
 impl Parser<'_> {

@@ -96,6 +96,7 @@ impl Parser<'_> {
             return self.expected("the network's name", FORM, tokens);
         };
         let name = Name::from(ident.clone());
+        self.network = Some(name.text.clone());
         self.no_generics(tokens);
         let before = self.report.mistakes().len();
         let inputs = match tokens.group(Delimiter::Parenthesis) {
@@ -153,7 +154,10 @@ impl Parser<'_> {
         match tokens.group(Delimiter::Brace) {
             Some(group) => body(self, group.tokens, group.place),
             None => {
-                self.expected::<()>("`{` and the layers", FORM, tokens);
+                // One error is enough where the source just ends.
+                if !tokens.at_end() || self.report.is_empty() {
+                    self.expected::<()>("`{` and the layers", FORM, tokens);
+                }
                 Body { members: Vec::new(), forward: None, place: tokens.span().into(), incomplete: true }
             }
         }
@@ -182,7 +186,9 @@ impl Parser<'_> {
         if tokens.peek(':') {
             let help = format!("leave the type out: `{name}`");
             self.report.error(tokens.span(), "a block's parameters have no types", help);
-            return None;
+            while !tokens.at_end() && !tokens.peek('=') && !tokens.peek(',') {
+                tokens.skip();
+            }
         }
         let default = match tokens.punct('=') {
             Some(_) => Some(self.expression(tokens)?),

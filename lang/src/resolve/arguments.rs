@@ -242,7 +242,8 @@ impl Resolver<'_> {
                     suggest::nearest(text, TRAIN.iter().copied()) == Some(name)
                         || RENAMED.iter().any(|(theirs, ours)| *theirs == text && *ours == name)
                 };
-                if !seen.contains(&name) && !settings.arguments.iter().any(meant) {
+                let by_position = settings.arguments.iter().any(|argument| argument.name.is_none());
+                if !seen.contains(&name) && !by_position && !settings.arguments.iter().any(meant) {
                     let message = format!("`#[train]` needs `{name}`");
                     self.report.error(&settings.name, message, format!("add `{example}`"));
                 }

@@ -99,10 +99,7 @@ impl Resolver<'_> {
 
     fn unknown_name(&mut self, text: &str, place: Place) {
         self.unknown_seen = true;
-        if self.in_forward && self.incomplete {
-            return;
-        }
-        if self.in_forward && (layers::find(text).is_some()) {
+        if self.in_forward && layers::find(text).is_some() {
             let message = format!("`{text}` is a layer, and needs a value");
             self.report.error(place, message, format!("write `{text}(x)` or `x.{text}()`"));
             return;
@@ -111,6 +108,8 @@ impl Resolver<'_> {
         let network = &self.network;
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
+            // Reported where it was declared.
+            None if self.incomplete => return,
             None if self.in_forward => {
                 format!("bind it with `let {text} = ..;`, or take it as an input: `fn forward(x, {text})`")
             }
@@ -147,7 +146,7 @@ impl Resolver<'_> {
         {
             self.members_used[i] = true;
             call.target = Target::Member(i);
-            return self.member_call(call);
+            return self.member_call(call, receiver);
         }
         match call.name.text.as_str() {
             "min" | "max" => {
@@ -174,8 +173,10 @@ impl Resolver<'_> {
     }
 
     /// A member applied to values.
-    fn member_call(&mut self, call: &mut Call) -> Sort {
+    fn member_call(&mut self, call: &mut Call, receiver: Option<Sort>) -> Sort {
         let mut sort = Sort::Value;
+        // What was to be given to it may seem unused.
+        self.unknown_seen |= call.arguments.is_empty() && receiver.is_none();
         for argument in &mut call.arguments {
             let found = self.expression(&mut argument.value);
             if found == Sort::Number || argument.name.is_some() {
@@ -268,9 +269,6 @@ impl Resolver<'_> {
 
     fn unknown_callee(&mut self, name: &Name) {
         self.unknown_seen = true;
-        if self.incomplete {
-            return;
-        }
         if let Some(remedy) = suggest::not_yet(&name.text) {
             self.report.error(name, format!("`{name}` is not yet in this version"), remedy);
             return;
@@ -281,10 +279,14 @@ impl Resolver<'_> {
         }
         let help = match members {
             Some(near) => format!("did you mean `{near}`?"),
+            // Reported where it was declared.
+            None if self.incomplete => return,
             None => suggest::help(
                 &name.text,
                 layers::DEFINITIONS.iter().filter(|d| !d.has_parameters).map(|d| d.name),
-                &format!("declare it above `fn forward`: `{name}: conv2d(64, kernel = 3)`"),
+                &format!(
+                    "declare a member `{name}` above `fn forward`, or call a layer without parameters, such as `relu`"
+                ),
             ),
         };
         self.report.error(name, format!("unknown member or layer `{name}`"), help);

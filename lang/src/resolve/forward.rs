@@ -7,6 +7,7 @@ use crate::ast::{ExprKind, Forward};
 impl Resolver<'_> {
     pub(super) fn forward(&mut self, forward: &mut Forward) {
         self.in_forward = true;
+        self.incomplete |= !forward.inputs_known;
         for input in &forward.inputs {
             self.locals.push(Local { name: input.name.text.clone(), sort: Sort::Value, used: false });
         }
@@ -21,6 +22,7 @@ impl Resolver<'_> {
             let message = "`forward` returns a number";
             self.report.error(output.place, message, "return a value computed from its inputs");
             output.kind = ExprKind::Unknown;
+            forward.incomplete = true;
         }
         let used = self.locals.iter().map(|local| local.used);
         let flags = forward.inputs.iter_mut().map(|i| &mut i.used).chain(forward.lets.iter_mut().map(|l| &mut l.used));

@@ -78,7 +78,8 @@ impl Signature {
     fn new(block: &Block) -> Self {
         Signature {
             parameters: block.parameters.iter().map(|p| (p.name.text.clone(), p.default.is_some())).collect(),
-            complete: block.parameters_known,
+            complete: block.parameters_known
+                && index(block.parameters.iter().map(|p| &p.name)).len() == block.parameters.len(),
             has_forward: block.body.forward.is_some(),
         }
     }
