@@ -9,14 +9,15 @@ use crate::report::Report;
 /// How deep brackets may nest in the source. The parser recurses once for each.
 pub const NESTING: usize = 64;
 
-/// How deep blocks and lists may nest once blocks are put in place. The lowering recurses once for each.
-pub const DEPTH: usize = 64;
+/// How deep blocks, lists and expressions may nest once blocks are put in place. The lowering recurses once for each; twice
+/// as many would still do with 2 MB of stack, unoptimized.
+pub const DEPTH: usize = 128;
 
 /// How many tokens a network may have.
 pub const TOKENS: usize = 1 << 20;
 
-/// How many layers a network may have once blocks and repetitions are put in place.
-pub const LAYERS: usize = 20_000;
+/// How many layers a network may have once blocks and repetitions are put in place, and how many steps its flow may have.
+pub const LAYERS: usize = 10_000;
 
 /// How many steps the lowering may take: expressions evaluated and layers visited, even those that come to nothing.
 pub const WORK: usize = 2_000_000;

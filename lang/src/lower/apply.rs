@@ -93,6 +93,9 @@ impl<'a> Lowering<'a, '_> {
             return None;
         }
         let values = inputs.iter().copied().collect::<Option<Vec<ValueId>>>()?;
+        if !self.count_applied(site.place) {
+            return None;
+        }
         let again = self.builder.is_called(layer.member);
         match self.builder.call(layer.member, &values) {
             Ok(value) => Some(value),
@@ -120,6 +123,9 @@ impl<'a> Lowering<'a, '_> {
             return None;
         };
         let input = input?;
+        if !self.count_applied(site.place) {
+            return None;
+        }
         let tied = match self.tied.get(path) {
             Some(tied) => *tied,
             None => {

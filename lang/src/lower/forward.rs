@@ -136,6 +136,9 @@ impl<'a> Lowering<'a, '_> {
                 let inputs = self.inputs(call, *values, receiver, frame);
                 let layer = self.build(call, definition.0, slots, &frame.instance.parameters, &frame.numbers)?;
                 let inputs = inputs.into_iter().collect::<Option<Vec<ValueId>>>()?;
+                if !self.count_applied(site.place) {
+                    return None;
+                }
                 let path = join(&frame.instance.path, definition.name);
                 match self.builder.apply(&path, layer, &inputs) {
                     Ok(value) => Some(Operand::Value(value)),
@@ -239,6 +242,9 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn applied(&mut self, path: &str, layer: Layer, inputs: &[ValueId], site: Site) -> Option<Operand> {
+        if !self.count_applied(site.place) {
+            return None;
+        }
         match self.builder.apply(path, layer, inputs) {
             Ok(value) => Some(Operand::Value(value)),
             Err(error) => {

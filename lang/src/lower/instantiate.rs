@@ -145,7 +145,7 @@ impl<'a> Lowering<'a, '_> {
             }
             Layer::Repeat(member, ..) => {
                 for _ in 0..self.count(layer, around) {
-                    if self.report_is_full() {
+                    if self.is_exhausted() {
                         return;
                     }
                     self.element(member, around, true, elements);
@@ -195,7 +195,7 @@ impl<'a> Lowering<'a, '_> {
             Layer::Repeat(member, ..) => {
                 let mut elements = Elements::default();
                 for _ in 0..self.count(layer, around) {
-                    if self.report_is_full() {
+                    if self.is_exhausted() {
                         break;
                     }
                     self.element(member, Surroundings { path: &path, ..around }, false, &mut elements);
@@ -321,8 +321,8 @@ impl<'a> Lowering<'a, '_> {
         Choice::None
     }
 
-    /// Whether going on repeating would only fail again.
-    fn report_is_full(&self) -> bool {
+    /// Whether a limit was passed, so that more repetitions would only pass it again.
+    fn is_exhausted(&self) -> bool {
         self.work >= limits::WORK || self.layers >= limits::LAYERS
     }
 }

@@ -32,6 +32,7 @@ pub fn lower(source: &Source, consts: &[Option<Value>], report: &mut Report) -> 
         paths: HashMap::new(),
         tied: HashMap::new(),
         layers: 0,
+        applied: 0,
         work: 0,
         depth: 0,
         report,
@@ -47,7 +48,11 @@ struct Lowering<'a, 'r> {
     paths: HashMap<String, MemberId>,
     /// The tied layers by path.
     tied: HashMap<String, MemberId>,
+    /// Layers declared so far.
     layers: usize,
+    /// Layers and operators applied so far.
+    applied: usize,
+    /// Steps of the lowering itself.
     work: usize,
     depth: usize,
     report: &'r mut Report,
@@ -218,6 +223,16 @@ impl<'a> Lowering<'a, '_> {
             self.report.error(site.place, message, "repeat fewer times");
         }
         self.work < limits::WORK
+    }
+
+    /// Counts a layer or operator that is applied. `false`: they are too many.
+    fn count_applied(&mut self, place: Place) -> bool {
+        self.applied += 1;
+        if self.applied == limits::LAYERS + 1 {
+            let message = format!("the network applies more than {} layers", limits::LAYERS);
+            self.report.error(place, message, "call fewer members, or the same ones less often");
+        }
+        self.applied <= limits::LAYERS
     }
 
     /// Goes one level deeper. `false`: too deep. Every `true` is followed by [`leave`](Lowering::leave).
