@@ -4,6 +4,8 @@ pub mod arguments;
 pub mod graph;
 pub mod layers;
 pub mod losses;
+pub mod lower;
 pub mod optimizers;
+pub mod schedule;
 pub mod shape;
 pub mod units;
