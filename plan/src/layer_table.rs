@@ -1,5 +1,7 @@
 //! The table of layers: what each costs.
 
+use std::borrow::Cow;
+
 use crate::footprint::{node_activation_bytes, saved};
 use crate::graph::{Graph, ParameterRole};
 use crate::plan::Plan;
@@ -7,13 +9,13 @@ use crate::schedule::{Content, StepKind};
 
 /// A row of the table: an input, or a layer. Bytes are for the declared batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct LayerRow {
     /// The path, such as `layer1.0.conv1`; an input's name.
-    pub path: String,
+    pub path: Cow<'static, str>,
     /// The layer's name in the language; `input` for an input.
-    pub kind: String,
+    pub kind: &'static str,
     /// The shape of the output for one sample.
-    pub shape: Vec<u64>,
+    pub shape: Cow<'static, [u64]>,
     /// Trained and frozen scalars. A member that is called twice has them in its first row.
     pub parameters: u64,
     /// Bytes of parameters.
@@ -35,11 +37,11 @@ pub struct Row {
 }
 
 /// The table of a plan: the inputs, then each layer in the order of execution.
-pub fn rows(plan: &Plan) -> Vec<Row> {
+pub fn rows(plan: &Plan) -> Vec<LayerRow> {
     let graph = &plan.graph;
     let batch = graph.declared_batch();
     let main = plan.training.as_ref().unwrap_or(&plan.inference);
-    let mut rows: Vec<Row> = graph.inputs.iter().map(|input| input_row(input, batch)).collect();
+    let mut rows: Vec<LayerRow> = graph.inputs.iter().map(|input| input_row(input, batch)).collect();
     let mut seen = vec![false; graph.parameters.len()];
     for node in 0..graph.nodes.len() {
         rows.push(layer_row(graph, node, batch, &mut seen));
@@ -62,11 +64,11 @@ pub fn rows(plan: &Plan) -> Vec<Row> {
     rows
 }
 
-fn input_row(input: &crate::graph::Input, batch: u64) -> Row {
-    Row {
-        path: input.name.clone(),
-        kind: "input".to_string(),
-        shape: input.value_type.shape.0.clone(),
+fn input_row(input: &crate::graph::Input, batch: u64) -> LayerRow {
+    LayerRow {
+        path: input.name.clone().into(),
+        kind: "input",
+        shape: input.value_type.shape.0.clone().into(),
         parameters: 0,
         parameter_bytes: 0,
         buffer_bytes: 0,
@@ -79,13 +81,13 @@ fn input_row(input: &crate::graph::Input, batch: u64) -> Row {
     }
 }
 
-fn layer_row(graph: &Graph, node: usize, batch: u64, seen: &mut [bool]) -> Row {
+fn layer_row(graph: &Graph, node: usize, batch: u64, seen: &mut [bool]) -> LayerRow {
     let n = &graph.nodes[node];
     let states = graph.training.as_ref().map(|training| training.optimizer.state().len() as u64);
-    let mut row = Row {
-        path: n.path.clone(),
-        kind: n.layer.rule().kind().to_string(),
-        shape: graph.value_type(graph.value_of(node)).shape.0.clone(),
+    let mut row = LayerRow {
+        path: n.path.clone().into(),
+        kind: n.layer.rule().kind(),
+        shape: graph.value_type(graph.value_of(node)).shape.0.clone().into(),
         parameters: 0,
         parameter_bytes: 0,
         buffer_bytes: 0,
