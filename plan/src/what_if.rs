@@ -1,0 +1,120 @@
+//! What would fit: the largest batch within a budget, and other remedies, each found by planning it.
+
+use crate::graph::{Graph, MAX_BATCH};
+use crate::lower;
+use crate::optimizers::Optimizer;
+use crate::placement::{Live, Placement};
+use crate::plan::{Plan, Planned};
+use crate::schedule::Schedule;
+
+/// The bytes of a budget that are left for the arena.
+pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
+    budget.saturating_sub(reserve)
+}
+
+/// The largest batch whose arena stays within `limit` bytes: the batch of training (together with inference, unless that
+/// has a batch of its own), or of inference for a network that is not trained. Zero where not even one sample fits.
+pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
+    let question = Question { plan, limit };
+    let mut low = 0; // fits, as far as the lower bound tells
+    let mut high = MAX_BATCH + 1; // does not
+    // The bytes are nearly proportional to the batch, so a line through two batches points close to the answer.
+    let declared = plan.graph.declared_batch();
+    let mut guess = declared;
+    while high - low > 1 {
+        match question.lower_bound(guess) {
+            Some(bytes) if bytes <= limit => low = guess,
+            _ => high = guess,
+        }
+        guess = question.interpolate(low, high);
+    }
+    // Where no placement reaches the lower bound, a slightly smaller batch is the answer.
+    while low > 0 && !question.fits(low) {
+        low -= (low / 64).max(1);
+    }
+    low
+}
+
+struct Question<'p> {
+    plan: &'p Plan,
+    limit: u64,
+}
+
+impl Question<'_> {
+    /// A batch strictly between two others where the line through their lower bounds meets the limit.
+    fn interpolate(&self, low: u64, high: u64) -> u64 {
+        if high - low < 2 {
+            return low;
+        }
+        let middle = low + (high - low) / 2;
+        let base = self.lower_bound(0).unwrap_or(0);
+        // Two batches known to lie on the line: none at all, and the one nearest below (or the declared one).
+        let known = if low > 0 { low } else { self.plan.graph.declared_batch() };
+        let (Some(bytes), Some(room)) = (self.lower_bound(known), self.limit.checked_sub(base)) else { return middle };
+        let slope = (bytes.saturating_sub(base) / known.max(1)).max(1);
+        let guess = room / slope;
+        // Close the interval from the side that the guess falls on; halve it where the line does not help.
+        if guess <= low {
+            (low + 1).max(low + (high - low) / 1024)
+        } else if guess >= high {
+            (high - 1).min(high - (high - low) / 1024)
+        } else {
+            guess
+        }
+    }
+
+    fn schedules(&self) -> (Option<&Schedule>, &Schedule) {
+        (self.plan.training.as_ref().map(|t| &t.schedule), &self.plan.inference.schedule)
+    }
+
+    /// The batch of inference when that of training is `batch`.
+    fn inference_batch(&self, batch: u64) -> u64 {
+        let graph = &self.plan.graph;
+        if graph.training.is_some() { graph.inference_batch.unwrap_or(batch) } else { batch }
+    }
+
+    /// The most bytes live at one step.
+    fn lower_bound(&self, batch: u64) -> Option<u64> {
+        let (training, inference) = self.schedules();
+        let shift = self.plan.evaluation_shift();
+        let evaluation = Live::at(inference, self.inference_batch(batch))?.0.most.checked_add(shift)?;
+        match training {
+            Some(training) => Some(Live::at(training, batch)?.0.most.max(evaluation)),
+            None => Some(evaluation),
+        }
+    }
+
+    /// Whether the arena, placed, stays within the limit.
+    fn fits(&self, batch: u64) -> bool {
+        let (training, inference) = self.schedules();
+        let place = |schedule, batch| Placement::new(schedule, batch, &crate::arena::Effort::EXPANSION);
+        let within = |placement: Option<Placement>, shift: u64| {
+            placement.and_then(|p| p.length.checked_add(shift)).is_some_and(|length| length <= self.limit)
+        };
+        within(place(inference, self.inference_batch(batch)), self.plan.evaluation_shift())
+            && training.is_none_or(|training| within(place(training, batch), 0))
+    }
+}
+
+/// Optimizers that keep less than the declared one and with which training fits, the least change first, each with the
+/// bytes it needs.
+pub fn optimizers_that_fit(graph: &Graph, limit: u64) -> Vec<(Optimizer, u64)> {
+    let Some(training) = &graph.training else { return Vec::new() };
+    let states = training.optimizer.state().len();
+    let momentum = Optimizer::Sgd { lr: 1e-2, momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false };
+    let candidates = [Optimizer::by_name("lion"), Some(momentum), Optimizer::by_name("sgd")];
+    let mut fitting = Vec::new();
+    for candidate in candidates.into_iter().flatten() {
+        if candidate.state().len() >= states || candidate.name() == training.optimizer.name() && states == 0 {
+            continue;
+        }
+        let changed = graph.clone().optimizer(candidate.clone());
+        let planned = Planned::new(lower::training(&changed), training.batch, &graph.name);
+        if let Ok(planned) = planned
+            && planned.placement.length <= limit
+        {
+            fitting.push((candidate, planned.placement.length));
+        }
+    }
+    fitting
+}
