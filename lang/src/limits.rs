@@ -20,7 +20,7 @@ pub const TOKENS: usize = 1 << 20;
 pub const LAYERS: usize = 10_000;
 
 /// How many steps the lowering may take: expressions evaluated and layers visited, even those that come to nothing.
-pub const WORK: usize = 2_000_000;
+pub const WORK: usize = 500_000;
 
 /// How many errors are reported at once.
 pub const ERRORS: usize = 64;
