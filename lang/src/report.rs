@@ -58,8 +58,12 @@ impl Report {
         &self.errors
     }
 
-    /// All mistakes as one error.
-    pub fn into_error(self) -> Option<syn::Error> {
+    /// All mistakes as one error, in the order of the source.
+    pub fn into_error(mut self) -> Option<syn::Error> {
+        self.errors.sort_by_key(|mistake| {
+            let start = mistake.place.start.start();
+            (start.line, start.column)
+        });
         let mut errors = self.errors.into_iter().map(|mistake| {
             // `syn` takes a stretch of the source as the first and last token of a stream.
             let token = |span| {

@@ -26,12 +26,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     // Losses.
     ("crossentropyloss", "write `cross_entropy`"),
     ("nllloss", "write `cross_entropy`, which takes logits: leave the softmax out"),
-    ("mseloss", "write `mse`"),
-    ("l1loss", "write `mae` or `mse`"),
-    (
-        "bcewithlogitsloss",
-        "write `binary_cross_entropy` on logits, if this version has it, or `cross_entropy` with two classes",
-    ),
+    ("mae", "write `l1`"),
+    ("huber", "write `smooth_l1`"),
+    ("bce", "write `bce_with_logits`, and leave the sigmoid out"),
+    ("bceloss", "write `bce_with_logits`, and leave the sigmoid out"),
+    ("binarycrossentropy", "write `bce_with_logits`, and leave the sigmoid out"),
     // Optimizers.
     ("momentum", "write `sgd(lr = .., momentum = ..)`"),
 ];
@@ -80,12 +79,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         let candidate_bare = bare(candidate);
-        if candidate_bare == wanted {
-            return Some(candidate);
-        }
         let distance = edit_distance(&wanted, &candidate_bare);
-        let near = distance <= wanted.len().max(candidate_bare.len()).div_ceil(3).min(3) && distance < wanted.len();
-        if near && best.is_none_or(|(least, _)| distance < least) {
+        let most = wanted.len().max(candidate_bare.len()).div_ceil(3).min(3).min(wanted.len() - 1);
+        // Of equally near ones always the same, in whatever order they come.
+        if distance <= most && best.is_none_or(|best| (distance, candidate) < best) {
             best = Some((distance, candidate));
         }
     }

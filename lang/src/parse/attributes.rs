@@ -2,7 +2,7 @@
 //! documentation comments, and Rust's own attributes, which are passed on.
 
 use plimsoll_plan::units::{UNITS, Units};
-use proc_macro2::{Delimiter, Group as TokenGroup, Literal, Punct, Spacing, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group as TokenGroup, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 use syn::Lit;
 
 use super::tokens::Group;
@@ -61,7 +61,7 @@ impl Parser<'_> {
             match name.text.as_str() {
                 "doc" => {
                     found.docs.extend(doc_text(attribute.inside));
-                    found.passed_on.push(attribute.all);
+                    found.passed_on.push(attribute.whole());
                 }
                 "train" => {
                     let settings = self.settings(name, &mut attribute.inside);
@@ -90,7 +90,7 @@ impl Parser<'_> {
                     let help = "leave `#[train]` out for a network that is only for inference";
                     self.report.error(whole, message, help);
                 }
-                text if RUST_ATTRIBUTES.contains(&text) => found.passed_on.push(attribute.all),
+                text if RUST_ATTRIBUTES.contains(&text) => found.passed_on.push(attribute.whole()),
                 text => {
                     let known = NETWORK_ATTRIBUTES.iter().chain(RUST_ATTRIBUTES).copied();
                     let help = suggest::help(
@@ -108,7 +108,7 @@ impl Parser<'_> {
     /// Attributes of anything but a network.
     pub(super) fn member_attributes(&mut self, tokens: &mut Tokens) -> MemberAttributes {
         let mut found = MemberAttributes::default();
-        while let Some((name, mut attribute)) = self.attribute(tokens) {
+        while let Some((name, attribute)) = self.attribute(tokens) {
             let whole = Place::from(&name).to(attribute.last);
             match name.text.as_str() {
                 "doc" => found.docs.extend(doc_text(attribute.inside)),
@@ -129,7 +129,6 @@ impl Parser<'_> {
                     self.report.error(&name, format!("unknown attribute `{text}`"), help);
                 }
             }
-            attribute.inside.skip_to('\0');
         }
         found
     }
@@ -145,20 +144,15 @@ impl Parser<'_> {
                 self.expected::<()>("`[` after `#`", "attributes look like `#[budget(8 MB)]`", tokens);
                 continue;
             };
-            let content = inside.to_stream();
+            let content = inside;
             let Some(name) = inside.name() else {
                 self.expected::<()>("the attribute's name", "attributes look like `#[budget(8 MB)]`", &inside);
                 continue;
             };
-            let mut punct = Punct::new('#', Spacing::Alone);
-            punct.set_span(hash);
-            let mut bracket = TokenGroup::new(Delimiter::Bracket, content);
-            bracket.set_span(place.start);
-            let all = TokenStream::from_iter([TokenTree::Punct(punct), TokenTree::Group(bracket)]);
             let mut rest = inside;
             while rest.skip() {}
             let last = rest.last().into();
-            return Some((name, Attribute { inside, last, all }));
+            return Some((name, Attribute { inside, last, hash, bracket: place.start, content }));
         }
     }
 
@@ -299,7 +293,20 @@ impl Parser<'_> {
 struct Attribute<'a> {
     inside: Tokens<'a>,
     last: Place,
-    all: TokenStream,
+    hash: Span,
+    bracket: Span,
+    content: Tokens<'a>,
+}
+
+impl Attribute<'_> {
+    /// All of it, to be passed on.
+    fn whole(&self) -> TokenStream {
+        let mut punct = Punct::new('#', Spacing::Alone);
+        punct.set_span(self.hash);
+        let mut bracket = TokenGroup::new(Delimiter::Bracket, self.content.to_stream());
+        bracket.set_span(self.bracket);
+        TokenStream::from_iter([TokenTree::Punct(punct), TokenTree::Group(bracket)])
+    }
 }
 
 /// The text in `= "text"`.

@@ -148,7 +148,8 @@ impl Parser<'_> {
         };
         if tokens.punct(';').is_none() {
             self.expected::<()>("`;` after `let`", FORM, tokens);
-            if tokens.clone().ident().is_none() {
+            let mut ahead = *tokens;
+            if ahead.ident().is_none() {
                 tokens.skip_to(';');
                 tokens.punct(';');
             }
