@@ -123,7 +123,7 @@ fn evaluation_with_a_larger_batch_may_decide_the_peak() {
     // Parameters and two moments stay; the batch alone is 4 MB.
     let parameters = Evaluated::PARAMETER_BYTES;
     assert!(Evaluated::PEAK_BYTES >= 3 * parameters + 4_000_000);
-    assert!(Evaluated::INFERENCE_BYTES < Evaluated::PEAK_BYTES);
+    const { assert!(Evaluated::INFERENCE_BYTES < Evaluated::PEAK_BYTES) };
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn convolutions_have_their_workspace_in_the_plan() {
         #[infer(batch = 2)]
         struct Conv(image: f32[16, 32, 32]) { conv2d(32, kernel = 3, padding = 1) }
     }
-    assert!(Conv::WORKSPACE_BYTES > 0);
+    const { assert!(Conv::WORKSPACE_BYTES > 0) };
     let whole = 2 * (16 * 9 + 32) * 32 * 32 * 4;
     assert!(Conv::WORKSPACE_BYTES <= whole);
     let input_and_output = (2 * 16 * 32 * 32 + 2 * 32 * 32 * 32) * 4;
