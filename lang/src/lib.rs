@@ -13,6 +13,7 @@
 pub mod ast;
 pub mod check;
 pub mod evaluate;
+pub mod expand;
 pub mod limits;
 pub mod lower;
 pub mod parse;

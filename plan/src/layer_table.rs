@@ -36,6 +36,50 @@ pub struct LayerRow {
     pub forward_flops: u64,
 }
 
+impl LayerRow {
+    /// For the code that `network!` writes: a row with the numbers of [`numbers`](LayerRow::numbers).
+    #[doc(hidden)]
+    pub const fn new(path: &'static str, kind: &'static str, shape: &'static [u64], numbers: [u64; 9]) -> LayerRow {
+        let [parameters, parameter_bytes, buffer_bytes, gradient_bytes, optimizer_bytes, ..] = numbers;
+        let [.., activation_bytes, saved_bytes, workspace_bytes, forward_flops] = numbers;
+        LayerRow {
+            path: Cow::Borrowed(path),
+            kind,
+            shape: Cow::Borrowed(shape),
+            parameters,
+            parameter_bytes,
+            buffer_bytes,
+            gradient_bytes,
+            optimizer_bytes,
+            activation_bytes,
+            saved_bytes,
+            workspace_bytes,
+            forward_flops,
+        }
+    }
+
+    /// All numbers in the order of the fields.
+    #[doc(hidden)]
+    pub fn numbers(&self) -> [u64; 9] {
+        [
+            self.parameters,
+            self.parameter_bytes,
+            self.buffer_bytes,
+            self.gradient_bytes,
+            self.optimizer_bytes,
+            self.activation_bytes,
+            self.saved_bytes,
+            self.workspace_bytes,
+            self.forward_flops,
+        ]
+    }
+
+    /// Whether this is an input rather than a layer.
+    pub const fn is_input(&self) -> bool {
+        matches!(self.kind.as_bytes(), b"input")
+    }
+}
+
 /// The table of a plan: the inputs, then each layer in the order of execution.
 pub fn rows(plan: &Plan) -> Vec<LayerRow> {
     let graph = &plan.graph;

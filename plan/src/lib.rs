@@ -18,6 +18,7 @@ pub mod plan;
 pub mod report;
 pub mod schedule;
 pub mod shape;
+pub mod sums;
 pub mod units;
 pub mod validate;
 pub mod what_if;
