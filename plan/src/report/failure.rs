@@ -5,7 +5,6 @@ use std::fmt::Write;
 use crate::footprint::{Footprint, Peak};
 use crate::plan::Plan;
 use crate::schedule::Class;
-use crate::units::Units;
 use crate::what_if::{arena_budget, largest_batch, optimizers_that_fit};
 
 /// The message for a training budget that is exceeded; `None` where the network fits or has no such budget.
@@ -50,26 +49,15 @@ fn headline(plan: &Plan, what: &str, batch: u64, need: u64, budget: u64) -> Stri
     let excess = need.saturating_add(reserve) - budget;
     let reserved = match reserve {
         0 => String::new(),
-        reserve => format!(" and {} of it are reserved", units.format(reserve)),
+        reserve => format!(" and {} of it are reserved", units.format_declared(reserve)),
     };
     format!(
         "`{}` does not fit: {what} at batch {batch} needs {}, {} over its budget of {}{reserved}\n",
         plan.graph.name,
         units.format(need),
         units.format(excess),
-        exact(units, budget),
+        units.format_declared(budget),
     )
-}
-
-/// A declared size as it was declared, where three digits would round it: `3 GB`, `1.25 GiB`.
-fn exact(units: Units, bytes: u64) -> String {
-    let formatted = units.format(bytes);
-    match formatted.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => formatted,
-    }
 }
 
 fn write_peak(message: &mut String, plan: &Plan) {
