@@ -50,7 +50,8 @@ fn main() {
     head("batch", &optimizers);
     for batch in BATCHES {
         row(&batch.to_string(), &optimizers, |optimizer| {
-            peak(graph.clone().batch(batch).optimizer(optimizer)).map_or("too much".into(), |b| Units::Decimal.format(b))
+            peak(graph.clone().batch(batch).optimizer(optimizer))
+                .map_or("too much".into(), |b| Units::Decimal.format(b))
         });
     }
 
@@ -69,7 +70,10 @@ fn main() {
     println!("\nInference alone, at batch {batch}: {}", Units::Decimal.format(needs));
     let accumulated = graph.clone().accumulate(4);
     if let Some(bytes) = peak(accumulated) {
-        println!("Training at batch {batch} with the gradients of 4 batches averaged: {}", Units::Decimal.format(bytes));
+        println!(
+            "Training at batch {batch} with the gradients of 4 batches averaged: {}",
+            Units::Decimal.format(bytes)
+        );
     }
 }
 

@@ -22,15 +22,15 @@ const LANGUAGE: &str = "docs/language.md";
 
 fn kind(kind: Kind) -> String {
     match kind {
-        Kind::Size => "size".to_string(),
-        Kind::Count => "count".to_string(),
-        Kind::Axis => "integer".to_string(),
-        Kind::SizePair => "size or pair".to_string(),
-        Kind::CountPair => "count or pair".to_string(),
-        Kind::Dims => "list of sizes".to_string(),
-        Kind::Counts => "list of counts".to_string(),
-        Kind::Bool => "truth value".to_string(),
-        Kind::Floats => "number, or a list of numbers".to_string(),
+        Kind::Size => "a size".to_string(),
+        Kind::Count => "a count".to_string(),
+        Kind::Axis => "an integer".to_string(),
+        Kind::SizePair => "a size or pair".to_string(),
+        Kind::CountPair => "a count or pair".to_string(),
+        Kind::Dims => "a list of sizes".to_string(),
+        Kind::Counts => "a list of axes".to_string(),
+        Kind::Bool => "`true` or `false`".to_string(),
+        Kind::Floats => "a number, or one for each channel".to_string(),
         Kind::Float { .. } | Kind::FloatPair { .. } | Kind::Word(_) => kind.to_string(),
     }
 }

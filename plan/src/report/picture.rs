@@ -98,7 +98,8 @@ macro_rules! put {
 /// The attributes of a picture within a page.
 const INLINE: &str = "style=\"max-width:100%;height:auto;font:11px sans-serif\" fill=\"currentColor\"";
 /// The attributes of a picture in a file.
-const FILE: &str = "width=\"860\" height=\"420\" style=\"font:11px sans-serif\" color=\"#24292f\" fill=\"currentColor\"";
+const FILE: &str =
+    "width=\"860\" height=\"420\" style=\"font:11px sans-serif\" color=\"#24292f\" fill=\"currentColor\"";
 /// What a picture in a file is drawn on.
 const GROUND: &str = "<rect width=\"860\" height=\"420\" rx=\"8\" fill=\"#fbfbf9\"/>";
 
