@@ -194,3 +194,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/language.md")]
 struct Language;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/plan-json.md")]
+struct PlanJson;
