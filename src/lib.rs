@@ -198,3 +198,7 @@ struct Language;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/plan-json.md")]
 struct PlanJson;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/add-a-layer.md")]
+struct AddALayer;
