@@ -202,7 +202,8 @@ fn the_example_in_the_document() {
     for key in ["buffers", "steps"] {
         let training = &mut shown["training"];
         let count = list(training, key).len();
-        let kept = if key == "buffers" { list(training, key)[count - 4].clone() } else { list(training, key)[3].clone() };
+        let kept =
+            if key == "buffers" { list(training, key)[count - 4].clone() } else { list(training, key)[3].clone() };
         training[key] = Value::Array(vec![kept]);
     }
     shown["inference"] = Value::Object(serde_json::Map::new());
