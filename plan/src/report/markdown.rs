@@ -71,7 +71,7 @@ fn sentence(page: &mut String, plan: &Plan, footprint: &Footprint) {
     .expect("strings take any text");
     if let Some(budget) = footprint.budget_bytes {
         let batch = footprint.max_batch.unwrap_or(0);
-        write!(page, " The budget is {}, and the largest batch that fits is {batch}.", units.format(budget))
+        write!(page, " The budget is {}, and the largest batch that fits is {batch}.", units.format_declared(budget))
             .expect("strings take any text");
     }
     writeln!(page, " The peak is at {}.", Peak::new(plan).step).expect("strings take any text");

@@ -183,19 +183,19 @@ fn write_axes(svg: &mut String, planned: &Planned, scale: &Scale, units: Units) 
 
 fn write_budget(svg: &mut String, budget: u64, drawn: bool, scale: &Scale, units: Units) {
     let right = WIDTH - 8.0;
-    let label = units.format(budget);
+    let label = units.format_declared(budget);
     if drawn {
         let y = scale.y(budget);
         put!(
             svg,
-            "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#cc3311\" stroke-width=\"1.5\" stroke-dasharray=\"7 4\"/>\
-             <text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#cc3311\">budget {label}</text>",
+            "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#e0533a\" stroke-width=\"1.5\" stroke-dasharray=\"7 4\"/>\
+             <text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#e0533a\">budget {label}</text>",
             y - 4.0
         );
     } else {
         put!(
             svg,
-            "<text x=\"{right}\" y=\"{TOP}\" dy=\"-6\" text-anchor=\"end\" fill=\"#cc3311\">budget {label}, far above</text>"
+            "<text x=\"{right}\" y=\"{TOP}\" dy=\"-6\" text-anchor=\"end\" fill=\"#e0533a\">budget {label}, far above</text>"
         );
     }
 }

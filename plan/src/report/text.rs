@@ -32,7 +32,7 @@ impl Plan {
         writeln!(text, "\npeak at {}", peak.step).expect("strings take any text");
         if let Some(budget) = footprint.budget_bytes {
             let batch = footprint.max_batch.unwrap_or(0);
-            let budget = units.format(budget);
+            let budget = units.format_declared(budget);
             writeln!(text, "budget {budget}: the largest batch that fits is {batch}").expect("strings take any text");
         }
         text
