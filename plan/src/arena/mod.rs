@@ -29,6 +29,7 @@ mod greedy;
 mod place;
 mod problem;
 mod sections;
+mod search;
 mod solution;
 mod validate;
 
@@ -38,5 +39,6 @@ pub use effort::Effort;
 pub use error::PlaceError;
 pub use place::place;
 pub use problem::Problem;
+pub use search::experiment;
 pub use solution::{Method, Solution};
 pub use validate::{Fault, validate};

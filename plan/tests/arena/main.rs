@@ -1,0 +1,4 @@
+//! Placement, as a caller sees it.
+
+mod timing;
+mod training;
