@@ -28,9 +28,10 @@ mod error;
 mod greedy;
 mod place;
 mod problem;
-mod sections;
 mod search;
+mod sections;
 mod solution;
+mod tree;
 mod validate;
 
 pub use bound::lower_bound;
@@ -39,6 +40,5 @@ pub use effort::Effort;
 pub use error::PlaceError;
 pub use place::place;
 pub use problem::Problem;
-pub use search::experiment;
 pub use solution::{Method, Solution};
 pub use validate::{Fault, validate};

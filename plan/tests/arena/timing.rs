@@ -7,7 +7,10 @@ use std::time::Instant;
 #[test]
 #[ignore = "prints times"]
 fn timing() {
-    println!("{:24}{:>8}{:>16}{:>16}{:>9}{:>8}{:>10}  method", "problem", "buffers", "bound", "height", "ratio", "nodes", "ms");
+    println!(
+        "{:24}{:>8}{:>16}{:>16}{:>9}{:>8}{:>10}  method",
+        "problem", "buffers", "bound", "height", "ratio", "nodes", "ms"
+    );
     for (name, problem) in training::all() {
         let start = Instant::now();
         let solution = place(&problem, &Effort::EXPANSION).unwrap();

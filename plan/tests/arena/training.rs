@@ -40,19 +40,40 @@ impl Network {
         let weights = 4 * 9 * image.channels * image.channels;
         let workspace = (from / 3).min(1 << 20) + 100 * image.channels;
         let inputs = vec![input];
-        self.add(Operation { inputs, output: image.bytes(), keeps_inputs: true, keeps_output: false, weights, workspace })
+        self.add(Operation {
+            inputs,
+            output: image.bytes(),
+            keeps_inputs: true,
+            keeps_output: false,
+            weights,
+            workspace,
+        })
     }
 
     fn norm(&mut self, input: usize, channels: u64) -> usize {
         let output = self.operations[input].output;
         let inputs = vec![input];
-        self.add(Operation { inputs, output, keeps_inputs: true, keeps_output: false, weights: 8 * channels, workspace: 0 })
+        self.add(Operation {
+            inputs,
+            output,
+            keeps_inputs: true,
+            keeps_output: false,
+            weights: 8 * channels,
+            workspace: 0,
+        })
     }
 
     fn relu(&mut self, input: usize) -> usize {
         let output = self.operations[input].output;
         let inputs = vec![input];
-        self.add(Operation { inputs, output, keeps_inputs: false, keeps_output: true, weights: 0, workspace: 0 })
+        self.add(Operation {
+            inputs,
+            output,
+            keeps_inputs: false,
+            keeps_output: true,
+            weights: 0,
+            workspace: 0,
+        })
     }
 
     fn conv_norm_relu(&mut self, input: usize, image: Image) -> usize {
@@ -69,7 +90,11 @@ impl Network {
         let mut buffer = |lower: usize, upper: usize, size: u64| {
             if size > 0 {
                 let lifespan = Lifespan::new(lower as u32, upper as u32);
-                buffers.push(Buffer { lifespan, size, alignment: 256 });
+                buffers.push(Buffer {
+                    lifespan,
+                    size,
+                    alignment: 256,
+                });
             }
         };
         // The last step that reads each output, and the first that adds to its gradient.
@@ -80,7 +105,11 @@ impl Network {
                 last_read[index] = last_read[index].max(backward(index));
             }
             for &input in &operation.inputs {
-                let read = if operation.keeps_inputs { backward(index) } else { index };
+                let read = if operation.keeps_inputs {
+                    backward(index)
+                } else {
+                    index
+                };
                 last_read[input] = last_read[input].max(read);
                 last_user[input] = last_user[input].max(index);
             }
@@ -88,13 +117,28 @@ impl Network {
         for (index, operation) in self.operations.iter().enumerate() {
             buffer(index, last_read[index] + 1, operation.output);
             if index > 0 {
-                buffer(backward(last_user[index]), backward(index) + 1, operation.output);
+                buffer(
+                    backward(last_user[index]),
+                    backward(index) + 1,
+                    operation.output,
+                );
             }
-            buffer(backward(index), backward(index) + 1 + index % 3, operation.weights);
+            buffer(
+                backward(index),
+                backward(index) + 1 + index % 3,
+                operation.weights,
+            );
             buffer(index, index + 1, operation.workspace);
-            buffer(backward(index), backward(index) + 1, operation.workspace * 2);
+            buffer(
+                backward(index),
+                backward(index) + 1,
+                operation.workspace * 2,
+            );
         }
-        Problem { buffers, capacity: None }
+        Problem {
+            buffers,
+            capacity: None,
+        }
     }
 }
 
@@ -137,12 +181,26 @@ pub fn chain(layers: usize) -> Problem {
 pub fn resnet(blocks: [usize; 4]) -> Problem {
     let mut network = Network::default();
     let input = network.plain(&[], 4 * 8 * 3 * 224 * 224);
-    let mut last = network.conv_norm_relu(input, Image { batch: 8, channels: 64, side: 112 });
+    let mut last = network.conv_norm_relu(
+        input,
+        Image {
+            batch: 8,
+            channels: 64,
+            side: 112,
+        },
+    );
     last = network.plain(&[last], 4 * 8 * 64 * 56 * 56);
     for (stage, &blocks) in blocks.iter().enumerate() {
         for block in 0..blocks {
-            let narrow = Image { batch: 8, channels: 64 << stage, side: 56 >> stage };
-            let wide = Image { channels: narrow.channels * 4, ..narrow };
+            let narrow = Image {
+                batch: 8,
+                channels: 64 << stage,
+                side: 56 >> stage,
+            };
+            let wide = Image {
+                channels: narrow.channels * 4,
+                ..narrow
+            };
             let first = network.conv_norm_relu(last, narrow);
             let second = network.conv_norm_relu(first, narrow);
             let conv = network.conv(second, wide);
@@ -165,7 +223,11 @@ pub fn resnet(blocks: [usize; 4]) -> Problem {
 /// Down and up again over `depth` levels of `convs` convolutions, with a concatenation at every level on the way up.
 pub fn unet(depth: usize, convs: usize) -> Problem {
     let mut network = Network::default();
-    let image = |level: usize| Image { batch: 2, channels: 32 << level, side: 256 >> level };
+    let image = |level: usize| Image {
+        batch: 2,
+        channels: 32 << level,
+        side: 256 >> level,
+    };
     let mut last = network.plain(&[], 4 * 2 * 3 * 256 * 256);
     let mut skips = Vec::new();
     for level in 0..depth {
@@ -195,18 +257,51 @@ pub fn densenet(blocks: &[usize]) -> Problem {
     let input = network.plain(&[], 4 * 8 * 3 * 224 * 224);
     let mut channels = 64;
     let mut side = 56;
-    let mut last = network.conv_norm_relu(input, Image { batch: 8, channels, side });
+    let mut last = network.conv_norm_relu(
+        input,
+        Image {
+            batch: 8,
+            channels,
+            side,
+        },
+    );
     for &layers in blocks {
         for _ in 0..layers {
             let norm = network.norm(last, channels);
             let relu = network.relu(norm);
-            let narrow = network.conv_norm_relu(relu, Image { batch: 8, channels: 128, side });
-            let new = network.conv(narrow, Image { batch: 8, channels: 32, side });
+            let narrow = network.conv_norm_relu(
+                relu,
+                Image {
+                    batch: 8,
+                    channels: 128,
+                    side,
+                },
+            );
+            let new = network.conv(
+                narrow,
+                Image {
+                    batch: 8,
+                    channels: 32,
+                    side,
+                },
+            );
             channels += 32;
-            last = network.plain(&[last, new], Image { batch: 8, channels, side }.bytes());
+            last = network.plain(
+                &[last, new],
+                Image {
+                    batch: 8,
+                    channels,
+                    side,
+                }
+                .bytes(),
+            );
         }
         channels /= 2;
-        let image = Image { batch: 8, channels, side };
+        let image = Image {
+            batch: 8,
+            channels,
+            side,
+        };
         last = network.conv(last, image);
         side /= 2;
         last = network.plain(&[last], Image { side, ..image }.bytes());
