@@ -41,7 +41,7 @@ fn plainly_valid(problem: &Problem, solution: &Solution) -> bool {
                 || end(a) <= solution.offsets[b]
                 || end(b) <= solution.offsets[a]
         };
-        solution.offsets[a] % buffer.alignment == 0
+        solution.offsets[a].is_multiple_of(buffer.alignment)
             && end(a) <= solution.height
             && (0..a).all(apart)
     })
