@@ -15,7 +15,7 @@ const FIRST_NODES: u64 = 500;
 
 /// How far conflicts may bring a buffer forward, in thousandths of all places, from round to round: an order that hardly
 /// learns and one that forgets what it was are lost on different problems.
-const STRENGTHS: [u128; 3] = [200, 600, 1500];
+const STRENGTHS: [u128; 4] = [30, 200, 600, 1500];
 
 /// What a search has come to.
 pub(super) struct Found {
