@@ -56,6 +56,7 @@ pub(super) fn greedy(sections: &Sections, order: &Order) -> (Vec<u64>, u64) {
         floor: vec![0; sections.total.len()],
         loose: Vec::new(),
         of_section: vec![Vec::new(); sections.total.len()],
+        room: 16 * sections.total.len(),
         met: Vec::new(),
     };
     for &buffer in &sequence {
@@ -74,8 +75,10 @@ struct Taken {
     floor: Vec<u64>,
     /// The buffers that are not below the floor, by offset.
     loose: Vec<Placed>,
-    /// The same for every section, in any order.
+    /// The same for every section, in any order; no longer kept up once there is no room.
     of_section: Vec<Vec<Placed>>,
+    /// How many more entries `of_section` may take: where many long-lived buffers are loose, it does not pay.
+    room: usize,
     /// Scratch space: what the buffer to be placed may meet, by offset.
     met: Vec<Placed>,
 }
@@ -101,11 +104,11 @@ impl Taken {
         let mut others = &self.loose[..];
         let of_section = &self.of_section[lower..upper];
         let (mut section, mut count) = (0, 0);
-        while section < of_section.len() {
+        while self.room > 0 && section < of_section.len() {
             count += of_section[section].len();
             section += 1;
         }
-        if count * 16 < others.len() {
+        if self.room > 0 && count * 16 < others.len() {
             self.met.clear();
             section = 0;
             while section < of_section.len() {
@@ -146,8 +149,11 @@ impl Taken {
             if floors[index] == offset {
                 floors[index] = placed.end;
             } else {
-                of_section[index].push(placed);
                 gapless = false;
+                if self.room > 0 {
+                    of_section[index].push(placed);
+                    self.room -= 1;
+                }
             }
             index += 1;
         }
