@@ -130,13 +130,13 @@ impl Sections {
 
     /// The highest of some figures of the sections, among those of the buffer.
     pub fn highest(&self, buffer: usize, figures: &[u64]) -> u64 {
-        let mut highest = 0;
-        let mut section = self.lower[buffer];
-        while section < self.upper[buffer] {
-            if figures[section] > highest {
-                highest = figures[section];
+        let figures = &figures[self.lower[buffer]..self.upper[buffer]];
+        let (mut highest, mut index) = (0, 0);
+        while index < figures.len() {
+            if figures[index] > highest {
+                highest = figures[index];
             }
-            section += 1;
+            index += 1;
         }
         highest
     }

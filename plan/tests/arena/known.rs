@@ -1,5 +1,6 @@
 //! Problems whose placement or error is known.
 
+use crate::brute_force::lowest_height;
 use crate::{buffer, tiling, training};
 use plimsoll_plan::arena::{Buffer, Effort, Method, PlaceError, Problem, lower_bound, place, validate};
 
@@ -45,22 +46,23 @@ fn sizes_are_rounded_up_to_the_alignment() {
 
 #[test]
 fn the_bound_is_not_always_met() {
-    // Two or three of these are live at a time, 5 bytes at most; each of the ways to place 1 and 2 spoils the rest.
     let problem = Problem {
         buffers: vec![
-            buffer(0, 2, 2),
-            buffer(0, 1, 1),
-            buffer(1, 4, 1),
-            buffer(2, 4, 2),
+            buffer(0, 1, 3),
+            buffer(0, 4, 3),
+            buffer(1, 5, 2),
             buffer(3, 6, 1),
-            buffer(4, 6, 2),
-            buffer(5, 7, 1),
+            buffer(4, 6, 1),
+            buffer(5, 7, 4),
+            buffer(6, 7, 2),
         ],
         capacity: None,
     };
     let solution = place(&problem, &Effort::THOROUGH).unwrap();
-    assert_eq!(solution.height, crate::brute_force::lowest_height(&problem));
-    assert!(solution.optimal);
+    assert_eq!((solution.lower_bound, solution.height, solution.optimal), (6, 7, true));
+    assert_eq!(lowest_height(&problem), 7);
+    let proven = PlaceError::OverCapacity { capacity: 6, lower_bound: 6, height: 7, proven: true };
+    assert_eq!(place(&Problem { capacity: Some(6), ..problem }, &Effort::THOROUGH), Err(proven));
 }
 
 #[test]
