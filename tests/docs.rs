@@ -95,7 +95,10 @@ fn the_error_in_the_readme() {
     assert_ne!(source, first_network(), "the first network has another batch");
     let plan = plan(&source);
     let message = training_failure(&plan, &Footprint::new(&plan)).expect("too large");
-    regions::check("README.md", "error", &regions::block(&format!("error: {message}")));
+    // rustc puts the further lines of a message below the first one's text.
+    let lines = message.lines().map(|line| if line.is_empty() { line.to_string() } else { format!("       {line}") });
+    let shown = lines.collect::<Vec<_>>().join("\n");
+    regions::check("README.md", "error", &regions::block(&format!("error: {}", shown.trim_start())));
 }
 
 #[test]

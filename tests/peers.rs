@@ -98,7 +98,8 @@ fn no_peer_needs_less() {
 
 #[test]
 fn the_table_in_the_documents() {
-    let mut table = "| network | batch | optimizer | Plimsoll | PyTorch | ratio |\n|---|---:|---|---:|---:|---:|\n".to_string();
+    let mut table =
+        "| network | batch | optimizer | Plimsoll | PyTorch | ratio |\n|---|---:|---|---:|---:|---:|\n".to_string();
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     for (name, batch, optimizer, ours, peer) in self::table() {
         let ratio = ours as f64 / peer as f64;

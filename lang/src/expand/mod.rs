@@ -16,6 +16,8 @@ use plimsoll_plan::validate::validate;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
+pub(crate) use constants::NAMES as CONSTANTS;
+
 use crate::ast::{Amount, Place};
 use crate::report::Report;
 use crate::{Const, Declaration};
@@ -26,7 +28,6 @@ pub fn network(tokens: TokenStream) -> TokenStream {
     let Some(declaration) = crate::declare(tokens, &mut report) else {
         return errors(report);
     };
-    check_const_names(&declaration, &mut report);
     let code = match declaration.graph.clone().map(Plan::new) {
         Some(Ok(plan)) => planned(&declaration, &plan, &mut report),
         Some(Err(error)) => {
@@ -102,17 +103,6 @@ fn assemble(declaration: &Declaration, page: &str, code: &str) -> TokenStream {
         #[allow(dead_code)]
         #visibility struct #name;
         #code
-    }
-}
-
-/// A const may not take a name that every network's type has already.
-fn check_const_names(declaration: &Declaration, report: &mut Report) {
-    for constant in &declaration.consts {
-        let name = constant.name.to_string();
-        if constants::NAMES.contains(&name.as_str()) {
-            let message = format!("`{name}` is one of the constants that every network has");
-            report.error(constant.name.span(), message, "choose another name for your const");
-        }
     }
 }
 

@@ -52,7 +52,7 @@ fn headline(plan: &Plan, what: &str, batch: u64, need: u64, budget: u64) -> Stri
         reserve => format!(" and {} of it are reserved", units.format_declared(reserve)),
     };
     format!(
-        "`{}` does not fit: {what} at batch {batch} needs {}, {} over its budget of {}{reserved}\n",
+        "`{}` does not fit: {what} at batch {batch} needs {}, {} over its budget of {}{reserved}\n\n",
         plan.graph.name,
         units.format(need),
         units.format(excess),
@@ -64,7 +64,7 @@ fn write_peak(message: &mut String, plan: &Plan) {
     let units = plan.graph.budget.units;
     let peak = Peak::new(plan);
     let mut line = |label: &str, bytes: u64| {
-        writeln!(message, "       {label:<21}{:>8}", units.format(bytes)).expect("strings take any text");
+        writeln!(message, "{label:<21}{:>8}", units.format(bytes)).expect("strings take any text");
     };
     for &(class, bytes) in &peak.classes {
         line(class.label(), bytes);
@@ -74,10 +74,10 @@ fn write_peak(message: &mut String, plan: &Plan) {
     if padding > plan.peak_bytes() / 1000 {
         line("alignment and gaps", padding);
     }
-    writeln!(message, "       peak at {}", peak.step).expect("strings take any text");
-    message.push_str("       the largest buffers there:\n");
+    writeln!(message, "peak at {}", peak.step).expect("strings take any text");
+    message.push_str("the largest buffers there:\n");
     for (name, bytes) in &peak.largest {
-        writeln!(message, "         {name}, {}", units.format(*bytes)).expect("strings take any text");
+        writeln!(message, "  {name}, {}", units.format(*bytes)).expect("strings take any text");
     }
 }
 
@@ -87,13 +87,13 @@ fn write_remedies(message: &mut String, plan: &Plan, remedies: Vec<String>) {
         let persistent = Peak::new(plan);
         let parameters = persistent.classes.iter().find(|(class, _)| *class == Class::Parameter).map_or(0, |c| c.1);
         let parameters = units.format(parameters);
-        write!(message, "\n       nothing smaller fits: the parameters alone take {parameters}\n       = help: raise the budget, or declare fewer or narrower layers")
+        write!(message, "\nnothing smaller fits: the parameters alone take {parameters}\nhelp: raise the budget, or declare fewer or narrower layers")
             .expect("strings take any text");
         return;
     }
-    message.push_str("\n       what would fit:");
+    message.push_str("\nwhat would fit:");
     for remedy in remedies {
-        write!(message, "\n         {remedy}").expect("strings take any text");
+        write!(message, "\n  {remedy}").expect("strings take any text");
     }
 }
 
