@@ -1,0 +1,164 @@
+//! The CPU: kernels in safe Rust, one file for each family of layers.
+//!
+//! To add a layer, write its file and a row in `forward` and `backward` below.
+
+// Until every layer has its kernels, parts of their interface wait for a user.
+#![allow(dead_code)]
+
+mod activation;
+mod linear;
+mod memory;
+mod parallel;
+mod product;
+mod step;
+
+use std::ops::Range;
+
+use plimsoll_plan::layers::Layer;
+use plimsoll_plan::schedule::{Part, StepKind};
+
+use crate::device::{Arguments, Device};
+use crate::error::Error;
+use crate::program::Program;
+use memory::Memory;
+use step::{Claims, Step};
+
+/// The CPU as a device.
+#[derive(Debug, Default)]
+pub struct Cpu {}
+
+impl Cpu {
+    /// The CPU with all its threads.
+    pub fn new() -> Cpu {
+        Cpu {}
+    }
+}
+
+/// The CPU's arena.
+pub struct CpuArena(Memory);
+
+/// A program with the account of slices that its steps hand out.
+pub struct CpuProgram {
+    program: Program,
+    claims: Claims,
+}
+
+impl AsRef<Program> for CpuProgram {
+    fn as_ref(&self) -> &Program {
+        &self.program
+    }
+}
+
+impl Device for Cpu {
+    type Arena = CpuArena;
+    type Prepared = CpuProgram;
+
+    fn name(&self) -> String {
+        "the CPU".to_string()
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<CpuArena, Error> {
+        Memory::new(bytes).map(CpuArena).ok_or_else(|| Error::OutOfMemory { device: self.name(), bytes })
+    }
+
+    fn prepare(&mut self, program: Program) -> Result<CpuProgram, Error> {
+        assert!(program.is_sound(), "the plan's buffers overlap");
+        let claims = Claims::new(program.regions.len());
+        Ok(CpuProgram { program, claims })
+    }
+
+    fn upload(&mut self, arena: &mut CpuArena, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        arena.0.bytes_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn download(&mut self, arena: &CpuArena, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        bytes.copy_from_slice(&arena.0.bytes()[offset as usize..][..bytes.len()]);
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        program: &mut CpuProgram,
+        arena: &mut CpuArena,
+        steps: Range<usize>,
+        arguments: &Arguments,
+    ) -> Result<(), Error> {
+        let CpuProgram { program, claims } = program;
+        assert!(arguments.batch <= program.batch, "the batch is larger than planned");
+        for index in steps {
+            // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
+            // smaller. That they lie in this arena is checked when they are taken.
+            let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
+            run_step(&step)?;
+        }
+        Ok(())
+    }
+}
+
+fn run_step(step: &Step) -> Result<(), Error> {
+    let program = step.program();
+    match step.kind() {
+        StepKind::Forward { node } => forward(&program.node(node).layer, step),
+        StepKind::Backward { node, part } => backward(&program.node(node).layer, step, part),
+        _ => unsupported(step),
+    }
+}
+
+/// One row for each layer: its forward kernel.
+fn forward(layer: &Layer, step: &Step) -> Result<(), Error> {
+    match layer {
+        Layer::Linear(layer) => linear::forward(layer, step),
+        Layer::Conv(_) => return unsupported(step),
+        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::BatchNorm(_) => return unsupported(step),
+        Layer::LayerNorm(_) => return unsupported(step),
+        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::Pool(_) => return unsupported(step),
+        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Upsample(_) => return unsupported(step),
+        Layer::Dropout(_) => return unsupported(step),
+        Layer::Activation(layer) => activation::forward(layer, step),
+        Layer::Softmax(_) => return unsupported(step),
+        Layer::View(_) => return unsupported(step),
+        Layer::Permute(_) => return unsupported(step),
+        Layer::Concat(_) => return unsupported(step),
+        Layer::Normalize(_) => return unsupported(step),
+        Layer::Scale(_) => return unsupported(step),
+        Layer::Parameter(_) => return unsupported(step),
+        Layer::Arithmetic(_) => return unsupported(step),
+        Layer::Affine(_) => return unsupported(step),
+    }
+    Ok(())
+}
+
+/// One row for each layer: its backward kernel.
+fn backward(layer: &Layer, step: &Step, part: Part) -> Result<(), Error> {
+    match layer {
+        Layer::Linear(layer) => linear::backward(layer, step, part),
+        Layer::Conv(_) => return unsupported(step),
+        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::BatchNorm(_) => return unsupported(step),
+        Layer::LayerNorm(_) => return unsupported(step),
+        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::Pool(_) => return unsupported(step),
+        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Upsample(_) => return unsupported(step),
+        Layer::Dropout(_) => return unsupported(step),
+        Layer::Activation(layer) => activation::backward(layer, step),
+        Layer::Softmax(_) => return unsupported(step),
+        Layer::View(_) => return unsupported(step),
+        Layer::Permute(_) => return unsupported(step),
+        Layer::Concat(_) => return unsupported(step),
+        Layer::Normalize(_) => return unsupported(step),
+        Layer::Scale(_) => return unsupported(step),
+        Layer::Parameter(_) => return unsupported(step),
+        Layer::Arithmetic(_) => return unsupported(step),
+        Layer::Affine(_) => return unsupported(step),
+    }
+    Ok(())
+}
+
+fn unsupported(step: &Step) -> Result<(), Error> {
+    Err(Error::Unsupported { device: "the CPU", step: step.describe() })
+}
