@@ -6,15 +6,33 @@
 #![allow(dead_code)]
 
 mod activation;
+mod affine;
+mod arithmetic;
+mod batchnorm;
+mod broadcast;
+mod channels;
+mod concat;
+mod dropout;
+mod groupnorm;
+mod layernorm;
+mod layernorm2d;
 mod linear;
 mod memory;
+mod moments;
+mod normalize;
 mod parallel;
+mod permute;
 mod product;
+mod scale;
+mod softmax;
 mod step;
+mod sums;
+mod upsample;
 
 use std::ops::Range;
 
 use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::layernorm::Over;
 use plimsoll_plan::schedule::{Part, StepKind};
 
 use crate::device::{Arguments, Device};
@@ -99,62 +117,64 @@ impl Device for Cpu {
 fn run_step(step: &Step) -> Result<(), Error> {
     let program = step.program();
     match step.kind() {
-        StepKind::Forward { node } => forward(&program.node(node).layer, step),
-        StepKind::Backward { node, part } => backward(&program.node(node).layer, step, part),
+        StepKind::Forward { node } => forward(&program.node(node).layer, step, node),
+        StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
         _ => unsupported(step),
     }
 }
 
 /// One row for each layer: its forward kernel.
-fn forward(layer: &Layer, step: &Step) -> Result<(), Error> {
+fn forward(layer: &Layer, step: &Step, node: usize) -> Result<(), Error> {
     match layer {
         Layer::Linear(layer) => linear::forward(layer, step),
         Layer::Conv(_) => return unsupported(step),
         Layer::ConvTranspose(_) => return unsupported(step),
-        Layer::BatchNorm(_) => return unsupported(step),
-        Layer::LayerNorm(_) => return unsupported(step),
-        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::BatchNorm(layer) => batchnorm::forward(layer, step),
+        Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::forward(layer, step),
+        Layer::LayerNorm(layer) => layernorm::forward(layer, step),
+        Layer::GroupNorm(layer) => groupnorm::forward(layer, step),
         Layer::Pool(_) => return unsupported(step),
         Layer::AdaptivePool(_) => return unsupported(step),
-        Layer::Upsample(_) => return unsupported(step),
-        Layer::Dropout(_) => return unsupported(step),
+        Layer::Upsample(layer) => upsample::forward(layer, step),
+        Layer::Dropout(layer) => dropout::forward(layer, step, node),
         Layer::Activation(layer) => activation::forward(layer, step),
-        Layer::Softmax(_) => return unsupported(step),
+        Layer::Softmax(layer) => softmax::forward(layer, step),
         Layer::View(_) => return unsupported(step),
-        Layer::Permute(_) => return unsupported(step),
-        Layer::Concat(_) => return unsupported(step),
-        Layer::Normalize(_) => return unsupported(step),
-        Layer::Scale(_) => return unsupported(step),
+        Layer::Permute(layer) => permute::forward(layer, step),
+        Layer::Concat(layer) => concat::forward(layer, step),
+        Layer::Normalize(layer) => normalize::forward(layer, step),
+        Layer::Scale(_) => scale::forward(step),
         Layer::Parameter(_) => return unsupported(step),
-        Layer::Arithmetic(_) => return unsupported(step),
-        Layer::Affine(_) => return unsupported(step),
+        Layer::Arithmetic(layer) => arithmetic::forward(*layer, step),
+        Layer::Affine(layer) => affine::forward(layer, step),
     }
     Ok(())
 }
 
 /// One row for each layer: its backward kernel.
-fn backward(layer: &Layer, step: &Step, part: Part) -> Result<(), Error> {
+fn backward(layer: &Layer, step: &Step, node: usize, part: Part) -> Result<(), Error> {
     match layer {
         Layer::Linear(layer) => linear::backward(layer, step, part),
         Layer::Conv(_) => return unsupported(step),
         Layer::ConvTranspose(_) => return unsupported(step),
-        Layer::BatchNorm(_) => return unsupported(step),
-        Layer::LayerNorm(_) => return unsupported(step),
-        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::BatchNorm(_) => batchnorm::backward(step),
+        Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::backward(step),
+        Layer::LayerNorm(layer) => layernorm::backward(layer, step),
+        Layer::GroupNorm(layer) => groupnorm::backward(layer, step),
         Layer::Pool(_) => return unsupported(step),
         Layer::AdaptivePool(_) => return unsupported(step),
-        Layer::Upsample(_) => return unsupported(step),
-        Layer::Dropout(_) => return unsupported(step),
+        Layer::Upsample(layer) => upsample::backward(layer, step),
+        Layer::Dropout(layer) => dropout::backward(layer, step, node),
         Layer::Activation(layer) => activation::backward(layer, step),
-        Layer::Softmax(_) => return unsupported(step),
+        Layer::Softmax(layer) => softmax::backward(layer, step),
         Layer::View(_) => return unsupported(step),
-        Layer::Permute(_) => return unsupported(step),
-        Layer::Concat(_) => return unsupported(step),
-        Layer::Normalize(_) => return unsupported(step),
-        Layer::Scale(_) => return unsupported(step),
+        Layer::Permute(layer) => permute::backward(layer, step),
+        Layer::Concat(layer) => concat::backward(layer, step),
+        Layer::Normalize(layer) => normalize::backward(layer, step),
+        Layer::Scale(_) => scale::backward(step),
         Layer::Parameter(_) => return unsupported(step),
-        Layer::Arithmetic(_) => return unsupported(step),
-        Layer::Affine(_) => return unsupported(step),
+        Layer::Arithmetic(layer) => arithmetic::backward(*layer, step),
+        Layer::Affine(layer) => affine::backward(layer, step),
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use plimsoll_plan::schedule::{self as plan, Access, Operand, Role, StepKind};
@@ -174,6 +175,14 @@ impl<'a> Step<'a> {
         self.has(to).then(|| self.pair(Role::OutputGradient, to))
     }
 
+    /// The output's gradient, with that of input 0, if that is wanted.
+    pub fn gradients(&self) -> Gradients<'a> {
+        match self.gradient_pair(0) {
+            Some(pair) => Gradients::Both(pair),
+            None => Gradients::Output(self.read(Role::OutputGradient)),
+        }
+    }
+
     fn operand(&self, role: Role) -> Operand {
         match self.instruction.operand(role) {
             Some(operand) => operand,
@@ -211,6 +220,32 @@ impl<'a> Step<'a> {
     }
 }
 
+/// The gradients of a layer with parameters: the parameters' come first, while the output's is whole.
+pub enum Gradients<'a> {
+    /// The output's gradient alone.
+    Output(&'a [f32]),
+    /// The gradients of the output and of the input.
+    Both(Pair<'a>),
+}
+
+impl<'a> Gradients<'a> {
+    /// The output's.
+    pub fn output(&self) -> &[f32] {
+        match self {
+            Gradients::Output(gradient) => gradient,
+            Gradients::Both(pair) => pair.from(),
+        }
+    }
+
+    /// The input's, to be made of the output's.
+    pub fn input(self) -> Option<Pair<'a>> {
+        match self {
+            Gradients::Output(_) => None,
+            Gradients::Both(pair) => Some(pair),
+        }
+    }
+}
+
 /// Two tensors of one size, the second made of the first, element by element: one buffer or two.
 pub enum Pair<'a> {
     /// One buffer: what is written takes the place of what was read.
@@ -226,7 +261,33 @@ pub enum Pair<'a> {
     },
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
+    /// Elements of either.
+    pub fn len(&self) -> usize {
+        self.from().len()
+    }
+
+    /// A part of both.
+    pub fn part(&mut self, range: Range<usize>) -> Pair<'_> {
+        match self {
+            Pair::InPlace(values) => Pair::InPlace(&mut values[range]),
+            Pair::Apart { from, to, adds } => {
+                Pair::Apart { from: &from[range.clone()], to: &mut to[range], adds: *adds }
+            }
+        }
+    }
+
+    /// What is written, with a copy of what is read in it.
+    pub fn copied(self) -> &'a mut [f32] {
+        match self {
+            Pair::InPlace(values) => values,
+            Pair::Apart { from, to, .. } => {
+                to.copy_from_slice(from);
+                to
+            }
+        }
+    }
+
     /// What is read.
     pub fn from(&self) -> &[f32] {
         match self {
