@@ -7,7 +7,9 @@
 
 mod activation;
 mod linear;
+mod loss;
 mod memory;
+mod optimizer;
 mod parallel;
 mod product;
 mod step;
@@ -15,7 +17,7 @@ mod step;
 use std::ops::Range;
 
 use plimsoll_plan::layers::Layer;
-use plimsoll_plan::schedule::{Part, StepKind};
+use plimsoll_plan::schedule::{Part, Role, StepKind};
 
 use crate::device::{Arguments, Device};
 use crate::error::Error;
@@ -101,7 +103,22 @@ fn run_step(step: &Step) -> Result<(), Error> {
     match step.kind() {
         StepKind::Forward { node } => forward(&program.node(node).layer, step),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, part),
-        _ => unsupported(step),
+        StepKind::Loss => {
+            loss::loss(step);
+            Ok(())
+        }
+        StepKind::Accumulate { .. } => {
+            step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|gradient| gradient);
+            Ok(())
+        }
+        StepKind::ClipGradNorm => {
+            optimizer::clip_grad_norm(step);
+            Ok(())
+        }
+        StepKind::Update { .. } => {
+            optimizer::update(step);
+            Ok(())
+        }
     }
 }
 
