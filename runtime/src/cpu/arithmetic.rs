@@ -82,28 +82,34 @@ fn part<'a>(elements: &'a [f32], axis: &Axis, value: usize, i: usize) -> &'a [f3
     &elements[i * size..(i + 1) * size]
 }
 
-/// The gradients of both inputs, in an order that leaves `dy` whole until the last.
+/// `da = dy b` and `db = dy a` of a product; `dy` or `-dy` of a sum or difference.
 pub fn backward(layer: Arithmetic, step: &Step) {
     let axes = Axes::of(step.inputs(), step.output(), step.batch());
     let roles = [Role::InputGradient(0), Role::InputGradient(1)];
-    let wanted = roles.map(|role| step.has(role));
-    if wanted == [true, true] && step.in_place(roles[0], roles[1]) {
+    if roles.iter().all(|role| step.has(*role)) && step.in_place(roles[0], roles[1]) {
         return square_backward(step);
     }
-    let overwrites = |value: usize| wanted[value] && step.in_place(Role::OutputGradient, roles[value]);
-    let order = if overwrites(0) { [1, 0] } else { [0, 1] };
-    for value in order.into_iter().filter(|&value| wanted[value]) {
-        let other = (layer == Arithmetic::Mul).then(|| step.read(Role::Input(1 - value as u32)));
-        let sign = if layer == Arithmetic::Sub && value == 1 { -1.0 } else { 1.0 };
+    let other = |value: usize| (layer == Arithmetic::Mul).then(|| step.read(Role::Input(1 - value as u32)));
+    let sign = |value: usize| if layer == Arithmetic::Sub && value == 1 { -1.0 } else { 1.0 };
+    let whole = |pair: Pair, value: usize| match other(value) {
+        Some(other) => combine(pair, other, &axes, 1 - value, |dy, o| dy * o),
+        None => pair.par_map(|dy| sign(value) * dy),
+    };
+    // The gradient that takes the place of `dy` comes last.
+    let wanted = [0, 1].into_iter().filter(|&value| step.has(roles[value]));
+    let last = wanted.clone().find(|&value| step.in_place(Role::OutputGradient, roles[value]));
+    let last_pair = last.map(|value| step.pair(Role::OutputGradient, roles[value]));
+    let dy = last_pair.as_ref().map_or_else(|| step.read(Role::OutputGradient), Pair::from);
+    for value in wanted.filter(|&value| Some(value) != last) {
         if axes.iter().all(|axis| axis.varies[value]) {
-            let pair = step.pair(Role::OutputGradient, roles[value]);
-            match other {
-                Some(other) => combine(pair, other, &axes, 1 - value, |dy, o| dy * o),
-                None => pair.par_map(|dy| sign * dy),
-            }
+            let adds = step.adds(roles[value]);
+            whole(Pair::Apart { from: dy, to: step.write(roles[value]), adds }, value);
         } else if let Some(gradient) = step.gradient(roles[value]) {
-            reduce(gradient, step.read(Role::OutputGradient), other, sign, &axes, value);
+            reduce(gradient, dy, other(value), sign(value), &axes, value);
         }
+    }
+    if let (Some(pair), Some(value)) = (last_pair, last) {
+        whole(pair, value);
     }
 }
 

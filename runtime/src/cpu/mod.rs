@@ -17,9 +17,11 @@ mod groupnorm;
 mod layernorm;
 mod layernorm2d;
 mod linear;
+mod loss;
 mod memory;
 mod moments;
 mod normalize;
+mod optimizer;
 mod parallel;
 mod permute;
 mod product;
@@ -33,7 +35,7 @@ use std::ops::Range;
 
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::layernorm::Over;
-use plimsoll_plan::schedule::{Part, StepKind};
+use plimsoll_plan::schedule::{Part, Role, StepKind};
 
 use crate::device::{Arguments, Device};
 use crate::error::Error;
@@ -119,7 +121,22 @@ fn run_step(step: &Step) -> Result<(), Error> {
     match step.kind() {
         StepKind::Forward { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
-        _ => unsupported(step),
+        StepKind::Loss => {
+            loss::loss(step);
+            Ok(())
+        }
+        StepKind::Accumulate { .. } => {
+            step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|gradient| gradient);
+            Ok(())
+        }
+        StepKind::ClipGradNorm => {
+            optimizer::clip_grad_norm(step);
+            Ok(())
+        }
+        StepKind::Update { .. } => {
+            optimizer::update(step);
+            Ok(())
+        }
     }
 }
 

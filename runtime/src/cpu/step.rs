@@ -334,6 +334,24 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// As [`chunks`](Pair::chunks), and adds up what `work` gives for the chunks, in their order. There may be no more of
+    /// them than [`parallel::PARTS`].
+    pub fn sum_chunks(self, size: usize, work: impl Fn(usize, Pair<'_>) -> f64 + Sync + Send) -> f64 {
+        let size = size.max(1);
+        let mut sums = [0.0; parallel::PARTS];
+        let parts = &mut sums[..self.from().len().div_ceil(size)];
+        match self {
+            Pair::InPlace(values) => {
+                parallel::chunks2((values, size), (parts, 1), |i, chunk, sum| sum[0] = work(i, Pair::InPlace(chunk)));
+            }
+            Pair::Apart { from, to, adds } => parallel::chunks2((to, size), (parts, 1), |i, to, sum| {
+                let from = &from[i * size..i * size + to.len()];
+                sum[0] = work(i, Pair::Apart { from, to, adds });
+            }),
+        }
+        sums.iter().sum()
+    }
+
     /// [`map`](Pair::map) without the index, on several threads.
     pub fn par_map(self, f: impl Fn(f32) -> f32 + Sync + Send) {
         self.chunks(parallel::CHUNK, |_, mut chunk| chunk.map(|_, x| f(x)));

@@ -1,5 +1,6 @@
 //! The reference files.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use safetensors::SafeTensors;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct Group {
     /// The cases.
     pub cases: Vec<Case>,
-    tensors: Vec<u8>,
+    tensors: BTreeMap<String, Vec<u8>>,
 }
 
 /// A network, its training, and its batches.
@@ -63,14 +64,15 @@ impl Group {
             let path = folder.join(name).with_extension(extension);
             std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
-        let cases = serde_json::from_slice(&read("json")).expect("the script writes what `Case` reads");
-        Group { cases, tensors: read("safetensors") }
+        let bytes = read("safetensors");
+        let tensors = SafeTensors::deserialize(&bytes).expect("the script writes safetensors");
+        let tensors = tensors.iter().map(|(name, tensor)| (name.to_string(), tensor.data().to_vec())).collect();
+        Group { cases: serde_json::from_slice(&read("json")).expect("the script writes what `Case` reads"), tensors }
     }
 
     /// The bytes of a tensor of a case.
     pub fn bytes(&self, case: &Case, name: &str) -> Option<&[u8]> {
-        let tensors = SafeTensors::deserialize(&self.tensors).expect("the script writes safetensors");
-        tensors.tensor(&format!("{}/{name}", case.name)).ok().map(|tensor| tensor.data())
+        self.tensors.get(&format!("{}/{name}", case.name)).map(Vec::as_slice)
     }
 
     /// The numbers of a tensor of a case.
@@ -79,10 +81,9 @@ impl Group {
     }
 
     /// The names of a case's tensors.
-    pub fn names(&self, case: &Case) -> Vec<String> {
-        let tensors = SafeTensors::deserialize(&self.tensors).expect("the script writes safetensors");
+    pub fn names(&self, case: &Case) -> Vec<&str> {
         let prefix = format!("{}/", case.name);
-        tensors.names().into_iter().filter_map(|name| name.strip_prefix(&prefix)).map(str::to_string).collect()
+        self.tensors.keys().filter_map(|name| name.strip_prefix(&prefix)).collect()
     }
 }
 

@@ -162,9 +162,9 @@ pub fn run(group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, Stri
         if is_given || (way == Way::Twice && name.starts_with("after/")) {
             continue;
         }
-        let expected = group.floats(case, &name).expect("the name is the group's own");
-        let got = seen.remove(&name).ok_or_else(|| format!("no step gave `{name}`"))?;
-        comparisons.push(Comparison { name, got, expected });
+        let expected = group.floats(case, name).expect("the name is the group's own");
+        let got = seen.remove(name).ok_or_else(|| format!("no step gave `{name}`"))?;
+        comparisons.push(Comparison { name: name.to_string(), got, expected });
     }
     if let Some(got) = seen.remove("inference") {
         let expected = group.floats(case, "output").expect("every case has an output");
@@ -178,8 +178,7 @@ fn train(plan: &Plan, group: &Group, case: &Case) -> Result<HashMap<String, Vec<
     let program = Program::training(plan).expect("cases are trained");
     let mut session = Session::new(plan, program, case.batch as usize)?;
     session.initialize(group, case);
-    let learning_rate = case.optimizer.arguments.get("lr").and_then(|lr| lr.as_f64());
-    let learning_rate = learning_rate.unwrap_or_else(|| default_learning_rate(&case.optimizer.name));
+    let learning_rate = plan.graph.training.as_ref().expect("cases are trained").optimizer.lr();
     let (steps, updates_from) = (session.program().schedule.steps.len(), session.program().schedule.updates_from);
     let mut seen = HashMap::new();
     let mut losses = Vec::new();
