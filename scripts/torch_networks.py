@@ -5,6 +5,7 @@ and what PyTorch computes for it. `torch_references.py` says which cases there a
 
 import copy
 import json
+import math
 import pathlib
 import zlib
 
@@ -253,30 +254,60 @@ def rounded(tensor):
     return tensor.float().to(torch.get_default_dtype())
 
 
-def draw_state(module):
+class Numbers:
+    """Where the numbers of a case come from: PyTorch's generator, or, for large tensors, a formula that the tests know too."""
+
+    def __init__(self, name, by_formula):
+        self.by_formula = by_formula
+        self.formulas = {}
+        torch.manual_seed(zlib.crc32(name.encode()))
+
+    def around(self, name, shape, offset=0.0, scale=1.0):
+        """Numbers around `offset`: normal ones, or uniform ones within `scale` of it."""
+        if not self.by_formula:
+            return rounded(offset + scale * torch.randn(shape))
+        seed = zlib.crc32(name.encode())
+        self.formulas[name] = {"seed": seed, "offset": offset, "scale": scale}
+        return rounded(offset + scale * (hashed(seed, shape) // 2**8 / 2**23 - 1))
+
+    def below(self, name, shape, count):
+        """Integers from 0 to below `count`."""
+        if not self.by_formula:
+            return torch.randint(count, shape)
+        seed = zlib.crc32(name.encode())
+        self.formulas[name] = {"seed": seed, "count": count}
+        return hashed(seed, shape) % count
+
+
+def hashed(seed, shape):
+    """A 32-bit hash of each element's index: the finalizer of MurmurHash3."""
+    mask = 0xFFFFFFFF
+    x = (torch.arange(math.prod(shape)) + seed) & mask
+    x = ((x ^ x >> 16) * 0x85EBCA6B) & mask
+    x = ((x ^ x >> 13) * 0xC2B2AE35) & mask
+    return (x ^ x >> 16).reshape(shape)
+
+
+def draw_state(module, numbers):
     """Weights that hide nothing: not the ones and zeros that norms and running statistics start from."""
     for name, tensor in module.state().items():
         kind = name.rpartition(".")[2]
-        if kind == "running_var":
-            value = torch.rand(tensor.shape) + 0.5
-        elif kind == "weight" and tensor.dim() == 1:
-            value = 1 + 0.3 * torch.randn(tensor.shape)
-        elif kind == "weight":
-            value = torch.randn(tensor.shape) * tensor[0].numel() ** -0.5
-        else:
-            value = 0.3 * torch.randn(tensor.shape)
-        tensor.data.copy_(rounded(value))
+        offset = {"running_var": 1.0, "weight": 1.0 if tensor.dim() == 1 else 0.0}.get(kind, 0.0)
+        is_matrix = kind == "weight" and tensor.dim() > 1
+        scale = tensor[0].numel() ** -0.5 if is_matrix else 0.1 if kind == "running_var" else 0.3
+        tensor.data.copy_(numbers.around(f"initial/{name}", tensor.shape, offset, scale))
 
 
-def targets_for(loss, arguments, shape, classes_are_ignored):
-    """Random targets for outputs of a shape, the batch first."""
+def targets_for(loss, ignored_class, batches, shape, numbers):
+    """Random targets for outputs of a shape, the samples first."""
     if loss == "cross_entropy":
-        targets = torch.randint(shape[1], (shape[0], *shape[2:]))
-        if classes_are_ignored:
-            ignored = torch.rand(targets.shape) < 0.3
-            targets[ignored] = arguments.get("ignore_index", -100)
+        targets = numbers.below("target", (batches, shape[0], *shape[2:]), shape[1])
+        if ignored_class is not None:
+            targets[torch.rand(targets.shape) < 0.3] = ignored_class
         return targets
-    return rounded(torch.rand(shape) if loss == "bce_with_logits" else torch.randn(shape))
+    if loss == "bce_with_logits":
+        return rounded(torch.rand(batches, *shape))
+    return numbers.around("target", (batches, *shape))
 
 
 class Case:
@@ -284,28 +315,31 @@ class Case:
 
     def __init__(
         self, name, net, batch=3, steps=1, loss="mse", loss_arguments=None, optimizer="sgd", optimizer_arguments=None,
-        accumulate=1, clip_grad_norm=None, inputs=None, targets=None, ignore=False, trace=False,
+        accumulate=1, clip_grad_norm=None, inputs=None, targets=None, ignored_class=None, trace=False, large=False,
     ):
         self.name, self.net, self.batch, self.trace = name, net, batch, trace
         self.loss, self.loss_arguments = loss, loss_arguments or {}
         self.optimizer, self.optimizer_arguments = optimizer, optimizer_arguments or {"lr": 0.1}
         self.steps, self.accumulate, self.clip_grad_norm = steps, accumulate, clip_grad_norm
-        torch.manual_seed(zlib.crc32(name.encode()))
+        self.numbers = numbers = Numbers(name, large)
         batches = steps * accumulate
         self.inputs = {}
         for input, shape in net.inputs.items():
-            given = (inputs or {}).get(input, torch.randn)
-            value = given if isinstance(given, torch.Tensor) else given((batches, batch, *shape))
-            self.inputs[input] = value if value.dtype == torch.uint8 else rounded(value)
+            shape = (batches, batch, *shape)
+            given = (inputs or {}).get(input)
+            if given is None:
+                self.inputs[input] = numbers.around(f"input/{input}", shape)
+            elif given == "bytes":
+                self.inputs[input] = numbers.below(f"input/{input}", shape, 256).to(torch.uint8)
+            else:
+                self.inputs[input] = rounded(given if isinstance(given, torch.Tensor) else given(shape))
         module = Module(net)
         output = module(self.samples(0))
-        draw_state(module)
+        draw_state(module, numbers)
         self.initial = copy.deepcopy(module.eval())
-        if targets is None:
-            shape = output.shape
-            drawn = [targets_for(loss, self.loss_arguments, shape, ignore) for _ in range(batches)]
-            targets = torch.stack(drawn)
         self.targets = targets
+        if targets is None:
+            self.targets = targets_for(loss, ignored_class, batches, output.shape, numbers)
 
     def samples(self, batch):
         def convert(tensor):
@@ -329,14 +363,15 @@ class Case:
             "steps": self.steps,
             "accumulate": self.accumulate,
             "clip_grad_norm": self.clip_grad_norm,
+            "formulas": self.numbers.formulas,
         }
 
     def given(self):
-        """The tensors that the test feeds."""
+        """The tensors that the test reads and feeds; those that have a formula it makes itself."""
         tensors = {f"input/{name}": tensor for name, tensor in self.inputs.items()}
         tensors["target"] = self.targets
         tensors |= {f"initial/{name}": tensor for name, tensor in self.initial.state().items()}
-        return tensors
+        return {name: tensor for name, tensor in tensors.items() if name not in self.numbers.formulas}
 
     def expected(self, dtype):
         """The tensors that the test compares, computed in a precision."""
@@ -394,6 +429,12 @@ def error(got, expected):
     return worst / largest if largest > 0 else worst
 
 
+def sampled(tensor):
+    """Some elements of a large tensor, in every place of rows, planes and blocks: a prime number apart."""
+    apart = next(prime for prime in [1, 11, 29, 61, 127, 251, 509] if tensor.numel() <= 700 * prime)
+    return tensor.flatten()[::apart]
+
+
 def write(group, cases):
     tensors, worst = {}, (0.0, "")
     for case in cases:
@@ -401,6 +442,8 @@ def write(group, cases):
         for name, single in case.expected(torch.float32).items():
             worst = max(worst, (error(single, expected[name]), f"{case.name}/{name}"))
             assert error(single, expected[name]) < TOLERANCE, f"{case.name}/{name}: {error(single, expected[name]):.1e}"
+        if case.numbers.by_formula:
+            expected = {name: sampled(tensor) for name, tensor in expected.items()}
         for name, tensor in (case.given() | expected).items():
             dtype = {torch.uint8: torch.uint8, torch.int64: torch.int32}.get(tensor.dtype, torch.float32)
             tensors[f"{case.name}/{name}"] = tensor.detach().to(dtype).contiguous().clone()

@@ -7,7 +7,8 @@
 tests/references/GROUP.json         the cases of a group: each a network, its loss, its optimizer and its batches
 tests/references/GROUP.safetensors  the tensors of its cases
 
-The groups are layers (each layer alone), losses, optimizers and networks. A case's tensors are named
+The groups are layers (each layer alone), losses, optimizers, networks, and large: tensors that are too large for a file,
+whose inputs follow a formula and of whose results there are samples. A case's tensors are named
 `CASE/WHAT[/NAME]`, where WHAT is one of
 
     input/NAME      the input batches: axes [batches, samples, ...]; so is `target`
@@ -211,7 +212,7 @@ def layers():
 
     yield alone(
         "bytes", "normalize", [3, 4, 5], mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225],
-        inputs={"x": lambda shape: torch.randint(0, 256, shape, dtype=torch.uint8)},
+        inputs={"x": "bytes"},
     )
     yield alone("floats", "normalize", [2, 3, 4], mean=[0.5, -1.0], std=[0.25, 3.0])
     yield alone("one_number", "normalize", [3, 4], mean=[0.5], std=[0.3])
@@ -253,26 +254,32 @@ def layers():
 
 
 def losses():
-    def case(name, loss, shape, inputs=None, targets=None, batch=4, ignore=False, **arguments):
+    def case(name, loss, shape, inputs=None, targets=None, batch=4, ignored_class=None, **arguments):
         given = {"x": inputs} if inputs is not None else None
         return Case(
             f"{loss}/{name}", Net(x=shape), batch=batch, loss=loss, loss_arguments=arguments, inputs=given,
-            targets=targets, ignore=ignore,
+            targets=targets, ignored_class=ignored_class,
         )
 
     yield case("plain", "cross_entropy", [7])
     yield case("one_sample", "cross_entropy", [5], batch=1)
     yield case("label_smoothing", "cross_entropy", [7], label_smoothing=0.1)
     yield case("all_smooth", "cross_entropy", [5], label_smoothing=1.0)
-    yield case("ignore_default", "cross_entropy", [5], batch=9, ignore=True)
-    yield case("ignore_index", "cross_entropy", [5], batch=9, ignore=True, ignore_index=2)
-    yield case("ignore_and_smooth", "cross_entropy", [5], batch=9, ignore=True, ignore_index=1, label_smoothing=0.2)
+    yield case("ignore_default", "cross_entropy", [5], batch=9, ignored_class=-100)
+    yield case("ignore_index", "cross_entropy", [5], batch=9, ignored_class=2, ignore_index=2)
+    yield case("ignore_and_smooth", "cross_entropy", [5], batch=9, ignored_class=1, ignore_index=1, label_smoothing=0.2)
     yield case("sequence", "cross_entropy", [4, 6])
     yield case("segmentation", "cross_entropy", [3, 4, 5])
-    yield case("segmentation_ignore_and_smooth", "cross_entropy", [3, 4, 5], ignore=True, label_smoothing=0.1)
+    yield case("segmentation_ignore_and_smooth", "cross_entropy", [3, 4, 5], ignored_class=-100, label_smoothing=0.1)
     yield case("extreme", "cross_entropy", [6], inputs=lambda shape: 1000 * torch.randn(shape))
     yield case("extreme_smooth", "cross_entropy", [6], inputs=lambda shape: 1000 * torch.randn(shape), label_smoothing=0.1)
     yield case("offset", "cross_entropy", [6], inputs=lambda shape: 500 + torch.randn(shape))
+
+    # After a layer that keeps its output for backward, the gradient can't take its place.
+    for loss in ["cross_entropy", "mse", "bce_with_logits"]:
+        net = Net(x=[4, 3])
+        net("", "tanh", "x")
+        yield Case(f"{loss}/after_tanh", net, loss=loss)
 
     # Targets at, just at, and beyond each bend: zero and beta.
     x = torch.tensor([[0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 0.25, -0.25, 3.0]]).repeat(2, 1)
@@ -287,6 +294,69 @@ def losses():
     logits = torch.tensor([0.0, 1.0, -1.0, 30.0, -30.0, 100.0, -100.0, 1000.0, -1000.0]).repeat(3, 1)
     targets = torch.tensor([0.0, 1.0, 0.25]).view(3, 1).expand(3, 9)
     yield case("extreme", "bce_with_logits", [9], inputs=logits[None], targets=targets[None], batch=3)
+
+
+def large():
+    """Tensors of several times what one task of a thread handles, or one block of a loop."""
+
+    def case(name, layer, *shapes, batch=3, inputs=None, **arguments):
+        net = Net(**dict(zip("xyz", shapes)))
+        net("layer", layer, *net.inputs, **arguments)
+        return Case(f"{layer}/{name}", net, batch=batch, inputs=inputs, large=True)
+
+    yield case("plain", "linear", [300], batch=70, out_features=150)
+    yield case("plain", "conv1d", [9, 2000], out_channels=7, kernel=5, padding=2)
+    yield case("plain", "conv2d", [17, 31, 29], out_channels=24, kernel=3, padding=1)
+    yield case("pointwise", "conv2d", [70, 13, 17], out_channels=40, kernel=1, bias=False)
+    yield case("depthwise", "conv2d", [70, 19, 17], out_channels=70, kernel=5, padding=2, groups=70)
+    yield case("groups_stride", "conv2d", [24, 41, 33], out_channels=40, kernel=3, stride=2, groups=4)
+    yield case("plain", "conv_transpose2d", [24, 15, 17], out_channels=10, kernel=4, stride=2, padding=1)
+    yield case("vector", "batchnorm1d", [300], batch=70)
+    yield case("plain", "batchnorm2d", [70, 17, 13], batch=4)
+    yield case("rows", "layernorm", [300, 70])
+    yield case("wide", "layernorm", [17001], batch=4)
+    yield case("plain", "layernorm2d", [70, 13, 17], batch=4)
+    yield case("plain", "groupnorm", [96, 13, 17], groups=8)
+    yield case("plain", "maxpool2d", [30, 41, 39], kernel=3, stride=2, padding=1)
+    yield case("plain", "avgpool2d", [30, 41, 39], kernel=3, stride=2, padding=1)
+    yield case("plain", "adaptive_avgpool2d", [70, 23, 19], output_size=7)
+    yield case("plain", "adaptive_maxpool2d", [70, 23, 19], output_size=7)
+    yield case("plain", "upsample", [30, 13, 17], scale_factor=2)
+    for layer in ["relu", "leaky_relu", "gelu", "tanh"]:
+        yield case("plain", layer, [17001])
+    yield case("first_axis", "softmax", [30, 17, 41])
+    yield case("last_axis", "softmax", [200, 90])
+    yield case("plain", "permute", [60, 23, 17], axes=[1, 2, 0])
+    yield case("plain", "concat", [30, 23, 17], [41, 23, 17])
+    yield case("bytes", "normalize", [3, 90, 70], mean=[0.5, 0.4, 0.3], std=[0.2, 0.3, 0.4], inputs={"x": "bytes"})
+    yield case("plain", "scale", [70, 13, 17])
+    yield case("plain", "affine", [17001], mul=1.5, add=0.25)
+    yield case("same_shape", "add", [17001], [17001])
+    for layer in ["sub", "mul"]:
+        yield case("same_shape", layer, [17001], [17001])
+        yield case("per_channel", layer, [70, 13, 17], [70, 1, 1])
+        yield case("last_axis", layer, [30, 500], [500])
+        yield case("both_grow", layer, [150, 1], [120])
+    for name, layer, shape in [("whole", "mul", [130, 90]), ("rows", "mul", [130, 1]), ("columns", "sub", [90])]:
+        net = Net(x=[130, 90])
+        net("", layer, "x", net("p", "parameter", shape=shape))
+        yield Case(f"{layer}/parameter_{name}", net, large=True)
+    net = Net(x=[40, 300])
+    net("", "concat", net("p", "parameter", shape=[30, 300]), "x")
+    yield Case("concat/parameter", net, large=True)
+
+    yield Case("loss/cross_entropy", Net(x=[1000]), batch=40, loss="cross_entropy", large=True)
+    smooth = {"label_smoothing": 0.1}
+    yield Case("loss/segmentation", Net(x=[19, 31, 29]), loss="cross_entropy", loss_arguments=smooth, large=True)
+    yield Case("loss/mse", Net(x=[17001]), large=True)
+    for optimizer in ["sgd", "adamw"]:
+        net = Net(x=[40, 500])
+        net("", "mul", "x", net("p", "parameter", shape=[40, 500]))
+        options = {"momentum": 0.9, "lr": 0.5} if optimizer == "sgd" else {"lr": 0.1, "eps": 1e-5}
+        yield Case(
+            f"optimizer/{optimizer}", net, batch=2, steps=2, optimizer=optimizer, optimizer_arguments=options,
+            clip_grad_norm=0.005, large=True,
+        )
 
 
 def optimizers():
@@ -374,7 +444,7 @@ def networks():
     h = net("", "concat", h, skip, "image")
     net("head", "conv2d", h, out_channels=3, kernel=1)
     yield Case(
-        "segmentation", net, batch=3, steps=5, loss="cross_entropy", ignore=True,
+        "segmentation", net, batch=3, steps=5, loss="cross_entropy", ignored_class=-100,
         optimizer="adamw", optimizer_arguments={"lr": 1e-2, "eps": 1e-4},
     )
 
@@ -436,6 +506,7 @@ if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     write("layers", list(layers()))
+    write("large", list(large()))
     write("losses", list(losses()))
     write("optimizers", list(optimizers()))
     write("networks", list(networks()))

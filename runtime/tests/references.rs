@@ -34,6 +34,11 @@ fn layers_alone() {
 }
 
 #[test]
+fn large_tensors() {
+    check("large", &[Way::Plain, Way::SmallBatch, Way::Twice]);
+}
+
+#[test]
 fn losses() {
     check("losses", &[Way::Plain, Way::SmallBatch, Way::Twice]);
 }
@@ -46,4 +51,21 @@ fn optimizers() {
 #[test]
 fn networks() {
     check("networks", &[Way::Plain, Way::SmallBatch]);
+}
+
+/// How work is split among threads must not change a single bit.
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let group = Group::read("large");
+    for case in &group.cases {
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a few threads can be had");
+            let tensors = pool.install(|| run::run(&group, case, Way::Plain));
+            tensors.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+        };
+        for (one, many) in with(1).iter().zip(with(4)) {
+            let same = one.got.iter().zip(&many.got).all(|(one, many)| one.to_bits() == many.to_bits());
+            assert!(same, "{}: {} depends on the number of threads", case.name, one.name);
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use plimsoll_plan::arguments::{Arguments, Definition, Value};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, MemberId, Training, ValueId};
-use plimsoll_plan::layers::{self, Layer};
 use plimsoll_plan::layers::arithmetic::{Affine, Arithmetic};
+use plimsoll_plan::layers::{self, Layer};
 use plimsoll_plan::shape::DType;
 use plimsoll_plan::{losses, optimizers};
 use serde_json::{Map, Value as Json};
@@ -42,7 +42,8 @@ pub fn network(case: &Case, batch: u64, probed: bool, twice: bool) -> Result<Gra
         let name = &input.name;
         let shape = Map::from_iter([("shape".to_string(), Json::from(vec![1]))]);
         let zero = network.member(&probe(name), "parameter", &shape, &[], false)?;
-        let sum = network.builder.apply(&probe(name), Layer::Arithmetic(Arithmetic::Add), &[inputs[name.as_str()], zero]);
+        let sum =
+            network.builder.apply(&probe(name), Layer::Arithmetic(Arithmetic::Add), &[inputs[name.as_str()], zero]);
         inputs.insert(name, sum.map_err(|error| error.message)?);
     }
     let mut output = network.calls(case, inputs.clone())?;

@@ -6,6 +6,7 @@ use plimsoll_plan::graph::{Graph, ParameterId, ParameterRole};
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::{BufferId, Content, Role, StepKind};
+use plimsoll_plan::shape::DType;
 use plimsoll_runtime::program::Instruction;
 use plimsoll_runtime::{Arguments, Cpu, Device, Program};
 
@@ -86,33 +87,37 @@ impl Session {
     /// Writes what parameters and optimizer state are before training.
     fn initialize(&mut self, group: &Group, case: &Case) {
         for i in 0..self.graph.parameters.len() {
-            let (id, name) = (ParameterId(i as u32), format!("initial/{}", self.graph.parameters[i].path));
-            if let (Some(bytes), Some(buffer)) = (group.bytes(case, &name), self.find(Content::Parameter(id))) {
-                self.upload(buffer, bytes);
+            let (id, parameter) = (ParameterId(i as u32), self.graph.parameters[i].clone());
+            let name = format!("initial/{}", parameter.path);
+            let given = group.given(case, &name, DType::F32, parameter.elements() as usize);
+            if let (Some(bytes), Some(buffer)) = (given, self.find(Content::Parameter(id))) {
+                self.upload(buffer, &bytes);
             }
             let training = self.graph.training.as_ref().expect("cases are trained");
             if let (&Optimizer::Adagrad { initial_accumulator_value, .. }, Some(buffer)) =
                 (&training.optimizer, self.find(Content::OptimizerState(id, 0)))
             {
                 let sum = (initial_accumulator_value as f32).to_le_bytes();
-                self.upload(buffer, &sum.repeat(self.graph.parameters[i].elements() as usize));
+                self.upload(buffer, &sum.repeat(parameter.elements() as usize));
             }
         }
     }
 
     /// Writes a batch and, for training, its targets.
     fn feed(&mut self, group: &Group, case: &Case, batch: usize) {
-        let batches = case.steps * case.accumulate as usize;
-        let of_batch = |name: &str| {
-            let bytes = group.bytes(case, name).expect("every case has its inputs and targets");
-            let size = bytes.len() / batches;
-            &bytes[batch * size..(batch + 1) * size]
-        };
-        for (i, input) in case.inputs.iter().enumerate() {
-            self.upload(self.program().schedule.inputs[i], of_batch(&format!("input/{}", input.name)));
+        let mut tensors = Vec::new();
+        for (input, &buffer) in self.graph.inputs.iter().zip(&self.program().schedule.inputs) {
+            tensors.push((format!("input/{}", input.name), buffer, input.value_type.dtype));
         }
-        if let Some(target) = self.program().schedule.target {
-            self.upload(target, of_batch("target"));
+        if let (Some(target), Some(of)) = (self.program().schedule.target, self.graph.target_type()) {
+            tensors.push(("target".to_string(), target, of.dtype));
+        }
+        let batches = case.steps * case.accumulate as usize;
+        for (name, buffer, dtype) in tensors {
+            let size = self.program().region(buffer).bytes(self.batch);
+            let elements = size * batches / dtype.bytes() as usize;
+            let bytes = group.given(case, &name, dtype, elements).expect("every case has its inputs and targets");
+            self.upload(buffer, &bytes[batch * size..(batch + 1) * size]);
         }
     }
 
@@ -147,7 +152,6 @@ impl Session {
 
 /// Runs a case, and gives what is to be compared: every tensor that the case has a reference for.
 pub fn run(group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, String> {
-    let names = group.names(case);
     let probed = case.steps == 1;
     let planned = case.batch + if way == Way::SmallBatch { 2 } else { 0 };
     let graph = network(case, planned, probed, way == Way::Twice)?;
@@ -156,19 +160,20 @@ pub fn run(group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, Stri
     seen.insert("inference".to_string(), infer(&plan, group, case)?);
 
     let mut comparisons = Vec::new();
-    for name in names {
+    let mut compare = |name: &str, got: Vec<f32>, expected: Vec<f32>| {
+        comparisons.push(Comparison { name: name.to_string(), got: case.sampled(got), expected });
+    };
+    for name in group.names(case) {
         let is_given = ["input/", "initial/"].iter().any(|prefix| name.starts_with(prefix)) || name == "target";
         // Running statistics move once for each application.
         if is_given || (way == Way::Twice && name.starts_with("after/")) {
             continue;
         }
-        let expected = group.floats(case, name).expect("the name is the group's own");
-        let got = seen.remove(name).ok_or_else(|| format!("no step gave `{name}`"))?;
-        comparisons.push(Comparison { name: name.to_string(), got, expected });
+        let expected = group.expected(case, name).expect("the name is the group's own");
+        compare(name, seen.remove(name).ok_or_else(|| format!("no step gave `{name}`"))?, expected);
     }
     if let Some(got) = seen.remove("inference") {
-        let expected = group.floats(case, "output").expect("every case has an output");
-        comparisons.push(Comparison { name: "inference".to_string(), got, expected });
+        compare("inference", got, group.expected(case, "output").expect("every case has an output"));
     }
     Ok(comparisons)
 }
