@@ -6,13 +6,19 @@
 #![allow(dead_code)]
 
 mod activation;
+mod conv;
+mod conv_transpose;
+mod convolution;
 mod linear;
 mod loss;
 mod memory;
+mod microkernel;
 mod optimizer;
 mod parallel;
+mod pool;
 mod product;
 mod step;
+mod vector;
 
 use std::ops::Range;
 
@@ -126,13 +132,13 @@ fn run_step(step: &Step) -> Result<(), Error> {
 fn forward(layer: &Layer, step: &Step) -> Result<(), Error> {
     match layer {
         Layer::Linear(layer) => linear::forward(layer, step),
-        Layer::Conv(_) => return unsupported(step),
-        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::Conv(layer) => conv::forward(layer, step),
+        Layer::ConvTranspose(layer) => conv_transpose::forward(layer, step),
         Layer::BatchNorm(_) => return unsupported(step),
         Layer::LayerNorm(_) => return unsupported(step),
         Layer::GroupNorm(_) => return unsupported(step),
-        Layer::Pool(_) => return unsupported(step),
-        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Pool(layer) => pool::forward(layer, step),
+        Layer::AdaptivePool(layer) => pool::adaptive_forward(layer, step),
         Layer::Upsample(_) => return unsupported(step),
         Layer::Dropout(_) => return unsupported(step),
         Layer::Activation(layer) => activation::forward(layer, step),
@@ -153,13 +159,13 @@ fn forward(layer: &Layer, step: &Step) -> Result<(), Error> {
 fn backward(layer: &Layer, step: &Step, part: Part) -> Result<(), Error> {
     match layer {
         Layer::Linear(layer) => linear::backward(layer, step, part),
-        Layer::Conv(_) => return unsupported(step),
-        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::Conv(layer) => conv::backward(layer, step, part),
+        Layer::ConvTranspose(layer) => conv_transpose::backward(layer, step, part),
         Layer::BatchNorm(_) => return unsupported(step),
         Layer::LayerNorm(_) => return unsupported(step),
         Layer::GroupNorm(_) => return unsupported(step),
-        Layer::Pool(_) => return unsupported(step),
-        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Pool(layer) => pool::backward(layer, step),
+        Layer::AdaptivePool(layer) => pool::adaptive_backward(layer, step),
         Layer::Upsample(_) => return unsupported(step),
         Layer::Dropout(_) => return unsupported(step),
         Layer::Activation(layer) => activation::backward(layer, step),

@@ -122,6 +122,11 @@ impl<'a> Step<'a> {
         self.operand(role).access == Access::Update
     }
 
+    /// The bytes of an operand.
+    pub fn bytes(&self, role: Role) -> usize {
+        self.program.region(self.operand(role).buffer).bytes(self.batch())
+    }
+
     /// Whether two roles lie in one buffer.
     pub fn in_place(&self, from: Role, to: Role) -> bool {
         self.operand(from).buffer == self.operand(to).buffer
