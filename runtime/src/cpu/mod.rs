@@ -9,6 +9,7 @@ mod activation;
 mod conv;
 mod conv_transpose;
 mod convolution;
+mod crew;
 mod linear;
 mod loss;
 mod memory;
@@ -28,17 +29,37 @@ use plimsoll_plan::schedule::{Part, Role, StepKind};
 use crate::device::{Arguments, Device};
 use crate::error::Error;
 use crate::program::Program;
+use crew::Crew;
 use memory::Memory;
 use step::{Claims, Step};
 
 /// The CPU as a device.
-#[derive(Debug, Default)]
-pub struct Cpu {}
+pub struct Cpu {
+    crew: Crew,
+}
 
 impl Cpu {
-    /// The CPU with all its threads.
+    /// The CPU with as many threads as it runs at once, or as `RAYON_NUM_THREADS` says.
     pub fn new() -> Cpu {
-        Cpu {}
+        let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
+        let threads = asked.filter(|threads| *threads > 0);
+        let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(|threads| threads.get()));
+        // Where the system gives no threads, the caller's own does the work.
+        Cpu::with_threads(threads.unwrap_or(1)).unwrap_or_else(|_| Cpu { crew: Crew::alone() })
+    }
+
+    /// The CPU with so many threads. Results do not depend on how many.
+    ///
+    /// # Errors
+    /// Where the system gives no threads.
+    pub fn with_threads(threads: usize) -> Result<Cpu, Error> {
+        Crew::new(threads).map(|crew| Cpu { crew })
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu::new()
     }
 }
 
@@ -94,13 +115,19 @@ impl Device for Cpu {
     ) -> Result<(), Error> {
         let CpuProgram { program, claims } = program;
         assert!(arguments.batch <= program.batch, "the batch is larger than planned");
-        for index in steps {
-            // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
-            // smaller. That they lie in this arena is checked when they are taken.
-            let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
-            run_step(&step)?;
-        }
-        Ok(())
+        let mut outcome = Ok(());
+        self.crew.run(|| {
+            for index in steps.clone() {
+                // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
+                // smaller. That they lie in this arena is checked when they are taken.
+                let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
+                outcome = run_step(&step);
+                if outcome.is_err() {
+                    return;
+                }
+            }
+        });
+        outcome
     }
 }
 
