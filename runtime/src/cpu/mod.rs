@@ -2,28 +2,43 @@
 //!
 //! To add a layer, write its file and a row in `forward` and `backward` below.
 
-// Until every layer has its kernels, parts of their interface wait for a user.
-#![allow(dead_code)]
-
 mod activation;
+mod affine;
+mod arithmetic;
+mod batchnorm;
+mod broadcast;
+mod channels;
+mod concat;
 mod conv;
 mod conv_transpose;
 mod convolution;
 mod crew;
+mod dropout;
+mod groupnorm;
+mod layernorm;
+mod layernorm2d;
 mod linear;
 mod loss;
 mod memory;
 mod microkernel;
+mod moments;
+mod normalize;
 mod optimizer;
 mod parallel;
+mod permute;
 mod pool;
 mod product;
+mod scale;
+mod softmax;
 mod step;
+mod sums;
+mod upsample;
 mod vector;
 
 use std::ops::Range;
 
 use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::layernorm::Over;
 use plimsoll_plan::schedule::{Part, Role, StepKind};
 
 use crate::device::{Arguments, Device};
@@ -115,100 +130,80 @@ impl Device for Cpu {
     ) -> Result<(), Error> {
         let CpuProgram { program, claims } = program;
         assert!(arguments.batch <= program.batch, "the batch is larger than planned");
-        let mut outcome = Ok(());
         self.crew.run(|| {
             for index in steps.clone() {
                 // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
                 // smaller. That they lie in this arena is checked when they are taken.
                 let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
-                outcome = run_step(&step);
-                if outcome.is_err() {
-                    return;
-                }
+                run_step(&step);
             }
         });
-        outcome
+        Ok(())
     }
 }
 
-fn run_step(step: &Step) -> Result<(), Error> {
+fn run_step(step: &Step) {
     let program = step.program();
     match step.kind() {
-        StepKind::Forward { node } => forward(&program.node(node).layer, step),
-        StepKind::Backward { node, part } => backward(&program.node(node).layer, step, part),
-        StepKind::Loss => {
-            loss::loss(step);
-            Ok(())
-        }
-        StepKind::Accumulate { .. } => {
-            step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|gradient| gradient);
-            Ok(())
-        }
-        StepKind::ClipGradNorm => {
-            optimizer::clip_grad_norm(step);
-            Ok(())
-        }
-        StepKind::Update { .. } => {
-            optimizer::update(step);
-            Ok(())
-        }
+        StepKind::Forward { node } => forward(&program.node(node).layer, step, node),
+        StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
+        StepKind::Loss => loss::loss(step),
+        StepKind::Accumulate { .. } => step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|x| x),
+        StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
+        StepKind::Update { .. } => optimizer::update(step),
     }
 }
 
 /// One row for each layer: its forward kernel.
-fn forward(layer: &Layer, step: &Step) -> Result<(), Error> {
+fn forward(layer: &Layer, step: &Step, node: usize) {
     match layer {
         Layer::Linear(layer) => linear::forward(layer, step),
         Layer::Conv(layer) => conv::forward(layer, step),
         Layer::ConvTranspose(layer) => conv_transpose::forward(layer, step),
-        Layer::BatchNorm(_) => return unsupported(step),
-        Layer::LayerNorm(_) => return unsupported(step),
-        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::BatchNorm(layer) => batchnorm::forward(layer, step),
+        Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::forward(layer, step),
+        Layer::LayerNorm(layer) => layernorm::forward(layer, step),
+        Layer::GroupNorm(layer) => groupnorm::forward(layer, step),
         Layer::Pool(layer) => pool::forward(layer, step),
         Layer::AdaptivePool(layer) => pool::adaptive_forward(layer, step),
-        Layer::Upsample(_) => return unsupported(step),
-        Layer::Dropout(_) => return unsupported(step),
+        Layer::Upsample(layer) => upsample::forward(layer, step),
+        Layer::Dropout(layer) => dropout::forward(layer, step, node),
         Layer::Activation(layer) => activation::forward(layer, step),
-        Layer::Softmax(_) => return unsupported(step),
-        Layer::View(_) => return unsupported(step),
-        Layer::Permute(_) => return unsupported(step),
-        Layer::Concat(_) => return unsupported(step),
-        Layer::Normalize(_) => return unsupported(step),
-        Layer::Scale(_) => return unsupported(step),
-        Layer::Parameter(_) => return unsupported(step),
-        Layer::Arithmetic(_) => return unsupported(step),
-        Layer::Affine(_) => return unsupported(step),
+        Layer::Softmax(layer) => softmax::forward(layer, step),
+        Layer::Permute(layer) => permute::forward(layer, step),
+        Layer::Concat(layer) => concat::forward(layer, step),
+        Layer::Normalize(layer) => normalize::forward(layer, step),
+        Layer::Scale(_) => scale::forward(step),
+        // Another shape of what is there already: the planner makes no step of it.
+        Layer::View(_) | Layer::Parameter(_) => unreachable!("a view has no steps"),
+        Layer::Arithmetic(layer) => arithmetic::forward(*layer, step),
+        Layer::Affine(layer) => affine::forward(layer, step),
     }
-    Ok(())
 }
 
 /// One row for each layer: its backward kernel.
-fn backward(layer: &Layer, step: &Step, part: Part) -> Result<(), Error> {
+fn backward(layer: &Layer, step: &Step, node: usize, part: Part) {
     match layer {
         Layer::Linear(layer) => linear::backward(layer, step, part),
         Layer::Conv(layer) => conv::backward(layer, step, part),
         Layer::ConvTranspose(layer) => conv_transpose::backward(layer, step, part),
-        Layer::BatchNorm(_) => return unsupported(step),
-        Layer::LayerNorm(_) => return unsupported(step),
-        Layer::GroupNorm(_) => return unsupported(step),
+        Layer::BatchNorm(_) => batchnorm::backward(step),
+        Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::backward(step),
+        Layer::LayerNorm(layer) => layernorm::backward(layer, step),
+        Layer::GroupNorm(layer) => groupnorm::backward(layer, step),
         Layer::Pool(layer) => pool::backward(layer, step),
         Layer::AdaptivePool(layer) => pool::adaptive_backward(layer, step),
-        Layer::Upsample(_) => return unsupported(step),
-        Layer::Dropout(_) => return unsupported(step),
+        Layer::Upsample(layer) => upsample::backward(layer, step),
+        Layer::Dropout(layer) => dropout::backward(layer, step, node),
         Layer::Activation(layer) => activation::backward(layer, step),
-        Layer::Softmax(_) => return unsupported(step),
-        Layer::View(_) => return unsupported(step),
-        Layer::Permute(_) => return unsupported(step),
-        Layer::Concat(_) => return unsupported(step),
-        Layer::Normalize(_) => return unsupported(step),
-        Layer::Scale(_) => return unsupported(step),
-        Layer::Parameter(_) => return unsupported(step),
-        Layer::Arithmetic(_) => return unsupported(step),
-        Layer::Affine(_) => return unsupported(step),
+        Layer::Softmax(layer) => softmax::backward(layer, step),
+        Layer::Permute(layer) => permute::backward(layer, step),
+        Layer::Concat(layer) => concat::backward(layer, step),
+        Layer::Normalize(layer) => normalize::backward(layer, step),
+        Layer::Scale(_) => scale::backward(step),
+        // Another shape of what is there already: the planner makes no step of it.
+        Layer::View(_) | Layer::Parameter(_) => unreachable!("a view has no steps"),
+        Layer::Arithmetic(layer) => arithmetic::backward(*layer, step),
+        Layer::Affine(layer) => affine::backward(layer, step),
     }
-    Ok(())
-}
-
-fn unsupported(step: &Step) -> Result<(), Error> {
-    Err(Error::Unsupported { device: "the CPU", step: step.describe() })
 }

@@ -6,9 +6,10 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
-use plimsoll_plan::schedule::{self as plan, Access, Operand, Role, StepKind};
+use plimsoll_plan::schedule::{Access, Operand, Role, StepKind};
 use plimsoll_plan::shape::ValueType;
 
 use super::memory::Memory;
@@ -71,12 +72,6 @@ impl<'a> Step<'a> {
         self.instruction.kind
     }
 
-    /// The step in the plan's words.
-    pub fn describe(&self) -> String {
-        let step = plan::Step { kind: self.instruction.kind, operands: Vec::new() };
-        step.describe(&self.program.graph)
-    }
-
     /// The whole program.
     pub fn program(&self) -> &'a Program {
         self.program
@@ -105,11 +100,6 @@ impl<'a> Step<'a> {
     /// The type of the output.
     pub fn output(&self) -> &'a ValueType {
         &self.instruction.output
-    }
-
-    /// How many samples a value has: the batch, or one where it is the same for all.
-    pub fn samples(&self, value: &ValueType) -> usize {
-        if value.batched { self.batch() } else { 1 }
     }
 
     /// Whether the step has an operand in that role: a gradient that is not wanted is not there.
@@ -179,6 +169,21 @@ impl<'a> Step<'a> {
         self.has(to).then(|| self.pair(Role::OutputGradient, to))
     }
 
+    /// The output's gradient, with that of input 0, if that is wanted.
+    pub fn gradients(&self) -> Gradients<'a> {
+        match self.gradient_pair(0) {
+            Some(pair) => Gradients::Both(pair),
+            None => Gradients::Output(self.read(Role::OutputGradient)),
+        }
+    }
+
+    /// The two tensors that a normalization saves, mean and reciprocal deviation, each with the elements that belong to
+    /// a chunk. They are not there in inference.
+    pub fn saved_moments(&self, elements: usize) -> Option<[(&'a mut [f32], usize); 2]> {
+        let saved = self.write_if(Role::Saved(0)).zip(self.write_if(Role::Saved(1)));
+        saved.map(|(mean, rstd)| [(mean, elements), (rstd, elements)])
+    }
+
     fn operand(&self, role: Role) -> Operand {
         match self.instruction.operand(role) {
             Some(operand) => operand,
@@ -216,6 +221,32 @@ impl<'a> Step<'a> {
     }
 }
 
+/// The gradients of a layer with parameters: the parameters' come first, while the output's is whole.
+pub enum Gradients<'a> {
+    /// The output's gradient alone.
+    Output(&'a [f32]),
+    /// The gradients of the output and of the input.
+    Both(Pair<'a>),
+}
+
+impl<'a> Gradients<'a> {
+    /// The output's.
+    pub fn output(&self) -> &[f32] {
+        match self {
+            Gradients::Output(gradient) => gradient,
+            Gradients::Both(pair) => pair.from(),
+        }
+    }
+
+    /// The input's, to be made of the output's.
+    pub fn input(self) -> Option<Pair<'a>> {
+        match self {
+            Gradients::Output(_) => None,
+            Gradients::Both(pair) => Some(pair),
+        }
+    }
+}
+
 /// Two tensors of one size, the second made of the first, element by element: one buffer or two.
 pub enum Pair<'a> {
     /// One buffer: what is written takes the place of what was read.
@@ -231,7 +262,41 @@ pub enum Pair<'a> {
     },
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
+    /// Elements of either.
+    pub fn len(&self) -> usize {
+        self.from().len()
+    }
+
+    /// A part of both.
+    pub fn part(&mut self, range: Range<usize>) -> Pair<'_> {
+        match self {
+            Pair::InPlace(values) => Pair::InPlace(&mut values[range]),
+            Pair::Apart { from, to, adds } => {
+                Pair::Apart { from: &from[range.clone()], to: &mut to[range], adds: *adds }
+            }
+        }
+    }
+
+    /// What is written, with a copy of what is read in it.
+    pub fn copied(self) -> &'a mut [f32] {
+        match self {
+            Pair::InPlace(values) => values,
+            Pair::Apart { from, to, .. } => {
+                to.copy_from_slice(from);
+                to
+            }
+        }
+    }
+
+    /// What is written.
+    pub fn to(&mut self) -> &mut [f32] {
+        match self {
+            Pair::InPlace(values) => values,
+            Pair::Apart { to, .. } => to,
+        }
+    }
+
     /// What is read.
     pub fn from(&self) -> &[f32] {
         match self {
@@ -275,6 +340,30 @@ impl Pair<'_> {
                 let from = &from[i * size..i * size + to.len()];
                 work(i, Pair::Apart { from, to, adds });
             }),
+        }
+    }
+
+    /// As [`chunks`](Pair::chunks), with the chunks of two more tensors beside, if there are any: what a layer saves of
+    /// each chunk.
+    pub fn chunks_saving(
+        self,
+        size: usize,
+        saved: Option<[(&mut [f32], usize); 2]>,
+        work: impl Fn(usize, Pair<'_>, Option<[&mut [f32]; 2]>) + Sync + Send,
+    ) {
+        let Some([first, second]) = saved else {
+            return self.chunks(size, |i, pair| work(i, pair, None));
+        };
+        match self {
+            Pair::InPlace(values) => parallel::chunks3((values, size), first, second, |i, chunk, first, second| {
+                work(i, Pair::InPlace(chunk), Some([first, second]));
+            }),
+            Pair::Apart { from, to, adds } => {
+                parallel::chunks3((to, size), first, second, |i, to, first, second| {
+                    let from = &from[i * size..i * size + to.len()];
+                    work(i, Pair::Apart { from, to, adds }, Some([first, second]));
+                });
+            }
         }
     }
 

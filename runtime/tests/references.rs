@@ -1,0 +1,71 @@
+//! Compares the CPU with what PyTorch computes for the same networks: see `scripts/torch_references.py`.
+//!
+//! A case passes if every tensor does: no element may be off by more than [`TOLERANCE`](compare::TOLERANCE) times the
+//! tensor's largest magnitude. Each layer is run in several [ways](run::Way), which must all give the same.
+
+#[path = "references/case.rs"]
+mod case;
+#[path = "references/compare.rs"]
+mod compare;
+#[path = "references/network.rs"]
+mod network;
+#[path = "references/run.rs"]
+mod run;
+
+use case::Group;
+use compare::Report;
+use run::Way;
+
+/// Runs every case of a group in these ways.
+fn check(group: &str, ways: &[Way]) {
+    let group = Group::read(group);
+    let mut report = Report::default();
+    for case in &group.cases {
+        for &way in ways.iter().filter(|way| way.suits(case)) {
+            report.case(&format!("{} ({way:?})", case.name), run::run(&group, case, way));
+        }
+    }
+    report.finish();
+}
+
+#[test]
+fn layers_alone() {
+    check("layers", &[Way::Plain, Way::SmallBatch, Way::Twice]);
+}
+
+#[test]
+fn large_tensors() {
+    check("large", &[Way::Plain, Way::SmallBatch, Way::Twice]);
+}
+
+#[test]
+fn losses() {
+    check("losses", &[Way::Plain, Way::SmallBatch, Way::Twice]);
+}
+
+#[test]
+fn optimizers() {
+    check("optimizers", &[Way::Plain]);
+}
+
+#[test]
+fn networks() {
+    check("networks", &[Way::Plain, Way::SmallBatch]);
+}
+
+/// How work is split among threads must not change a single bit.
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let group = Group::read("large");
+    for case in &group.cases {
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a few threads can be had");
+            let tensors = pool.install(|| run::run(&group, case, Way::Plain));
+            tensors.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+        };
+        for (one, many) in with(1).iter().zip(with(4)) {
+            let same = one.got.iter().zip(&many.got).all(|(one, many)| one.to_bits() == many.to_bits());
+            assert!(same, "{}: {} depends on the number of threads", case.name, one.name);
+        }
+    }
+}
