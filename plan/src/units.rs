@@ -67,6 +67,19 @@ impl Units {
     }
 }
 
+impl Units {
+    /// A declared amount as it was declared, without zeros behind the point: `3 GB`, `1.25 GiB`.
+    pub fn format_declared(self, bytes: u64) -> String {
+        let formatted = self.format(bytes);
+        match formatted.split_once(' ') {
+            Some((number, unit)) if number.contains('.') => {
+                format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+            }
+            _ => formatted,
+        }
+    }
+}
+
 /// `n` with thousands separated: `138,357,544`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod philox;
 mod predictor;
 pub mod program;
+pub mod proof;
 mod session;
 mod trainer;
 

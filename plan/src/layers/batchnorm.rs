@@ -92,6 +92,8 @@ impl Rule for BatchNorm {
     fn memory(&self, inputs: &[ValueType], _output: &ValueType) -> Memory {
         let statistics = Size::fixed(inputs[0].shape.0[0] * 4);
         Memory {
+            // Only where the input is not kept, so never in a training step that learns through the layer.
+            in_place: true,
             keeps_input: KeepsInput::Always,
             saved: vec![
                 Saved { name: "mean", dtype: DType::F32, size: statistics },

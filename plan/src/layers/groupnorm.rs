@@ -63,6 +63,8 @@ impl Rule for GroupNorm {
     fn memory(&self, inputs: &[ValueType], _output: &ValueType) -> Memory {
         let statistics = Size::per_batch(inputs[0].batched, self.groups * 4);
         Memory {
+            // Only where the input is not kept, so never in a training step that learns through the layer.
+            in_place: true,
             keeps_input: KeepsInput::Always,
             saved: vec![
                 Saved { name: "mean", dtype: DType::F32, size: statistics },

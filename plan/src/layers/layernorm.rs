@@ -108,6 +108,8 @@ impl Rule for LayerNorm {
         let rows = input.elements() / self.normalized(input).iter().product::<u64>();
         let statistics = Size::per_batch(input.batched, rows * 4);
         Memory {
+            // Only where the input is not kept, so never in a training step that learns through the layer.
+            in_place: true,
             keeps_input: KeepsInput::Always,
             saved: vec![
                 Saved { name: "mean", dtype: DType::F32, size: statistics },

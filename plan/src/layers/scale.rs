@@ -41,6 +41,6 @@ impl Rule for Scale {
     }
 
     fn memory(&self, _inputs: &[ValueType], _output: &ValueType) -> Memory {
-        Memory { keeps_input: KeepsInput::ForParameters, gradient_in_place: true, ..Memory::default() }
+        Memory { in_place: true, keeps_input: KeepsInput::ForParameters, gradient_in_place: true, ..Memory::default() }
     }
 }

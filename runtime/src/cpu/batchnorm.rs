@@ -51,27 +51,26 @@ const BLOCK: usize = 64;
 fn train(layer: &BatchNorm, step: &Step) {
     let tensors = Tensors::of(layer, step);
     let channels = Channels::of(step.output());
-    let x = step.read::<f32>(Role::Input(0));
-    let y = step.write::<f32>(Role::Output);
+    let mut pair = step.pair(Role::Input(0), Role::Output);
     let running_mean = step.write::<f32>(tensors.running_mean);
     let running_var = step.write::<f32>(tensors.running_var);
     let mut saved = step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1)));
-    let count = (x.len() / channels.count) as f64;
+    let count = (pair.len() / channels.count) as f64;
     for first in (0..channels.count).step_by(BLOCK) {
         let mut statistics = [(0.0, 0.0); BLOCK];
         let statistics = &mut statistics[..BLOCK.min(channels.count - first)];
         parallel::chunks(statistics, 1, |i, statistics| {
-            let planes = || channels.planes(x, first + i);
+            let planes = || channels.planes(pair.from(), first + i);
             let mean = planes().map(sum).sum::<f64>() / count;
             let squares = planes().map(|plane| sum_of(plane, |x| (x - mean).powi(2))).sum::<f64>();
             statistics[0] = (mean, squares / count);
         });
-        parallel::chunks(y, channels.sample(), |sample, y| {
-            let x = &x[sample * channels.sample()..];
+        let whole = 0..pair.len();
+        pair.part(whole).chunks(channels.sample(), |_, mut sample| {
             for (i, &(mean, variance)) in statistics.iter().enumerate() {
                 let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps));
                 let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
-                y[plane.clone()].iter_mut().zip(&x[plane]).for_each(|(y, x)| *y = line.at(*x));
+                sample.part(plane).map(|_, x| line.at(x));
             }
         });
         for (i, &(mean, variance)) in statistics.iter().enumerate() {

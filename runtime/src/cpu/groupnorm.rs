@@ -18,30 +18,21 @@ fn group(layer: &GroupNorm, channels: Channels) -> Channels {
 pub fn forward(layer: &GroupNorm, step: &Step) {
     let channels = Channels::of(step.output());
     let group = group(layer, channels);
-    let x = step.read::<f32>(Role::Input(0));
-    let y = step.write::<f32>(Role::Output);
     let affine = step.read_if::<f32>(Role::Parameter(0)).zip(step.read_if::<f32>(Role::Parameter(1)));
-    let normalize = |i: usize, y: &mut [f32]| {
-        let x = &x[i * group.sample()..][..y.len()];
-        let moments = Moments::of(x, layer.eps);
+    let pair = step.pair(Role::Input(0), Role::Output);
+    pair.chunks_saving(group.sample(), step.saved_moments(1), |i, mut pair, saved| {
+        let moments = Moments::of(pair.from(), layer.eps);
         let first = i * group.count % channels.count;
-        let planes = y.chunks_exact_mut(group.positions).zip(x.chunks_exact(group.positions));
-        for (channel, (y, x)) in (first..).zip(planes) {
+        for plane in 0..group.count {
+            let channel = first + plane;
             let (weight, bias) = affine.map_or((1.0, 0.0), |(weight, bias)| (weight[channel], bias[channel]));
             let line = moments.line(weight, bias);
-            y.iter_mut().zip(x).for_each(|(y, x)| *y = line.at(*x));
+            pair.part(plane * group.positions..(plane + 1) * group.positions).map(|_, x| line.at(x));
         }
-        moments
-    };
-    match step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1))) {
-        Some((mean, rstd)) => parallel::chunks3((y, group.sample()), (mean, 1), (rstd, 1), |i, y, mean, rstd| {
-            let moments = normalize(i, y);
+        if let Some([mean, rstd]) = saved {
             (mean[0], rstd[0]) = (moments.mean as f32, moments.rstd as f32);
-        }),
-        None => parallel::chunks(y, group.sample(), |i, y| {
-            normalize(i, y);
-        }),
-    }
+        }
+    });
 }
 
 /// With `z = (x - mean) rstd`, `g = w dy`, and means over the group: `dw = sum dy z`, `db = sum dy`,

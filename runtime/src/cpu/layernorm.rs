@@ -17,38 +17,26 @@ fn rows(layer: &LayerNorm, step: &Step) -> (usize, usize) {
 /// The outputs.
 pub fn forward(layer: &LayerNorm, step: &Step) {
     let (width, rows) = rows(layer, step);
-    let x = step.read::<f32>(Role::Input(0));
-    let y = step.write::<f32>(Role::Output);
     let weight = step.read_if::<f32>(Role::Parameter(0));
     let bias = step.read_if::<f32>(Role::Parameter(1));
-    let normalize = |row: usize, y: &mut [f32]| {
-        let x = &x[row * width..][..width];
-        let moments = Moments::of(x, layer.eps);
-        let line = moments.line(1.0, 0.0);
-        y.iter_mut().zip(x).for_each(|(y, x)| *y = line.at(*x));
-        if let Some(weight) = weight {
-            y.iter_mut().zip(weight).for_each(|(y, weight)| *y *= weight);
-        }
-        if let Some(bias) = bias {
-            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
-        }
-        moments
-    };
-    match step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1))) {
-        Some((mean, rstd)) => {
-            parallel::chunks3((y, rows * width), (mean, rows), (rstd, rows), |task, y, mean, rstd| {
-                for (row, y) in y.chunks_exact_mut(width).enumerate() {
-                    let moments = normalize(task * rows + row, y);
-                    (mean[row], rstd[row]) = (moments.mean as f32, moments.rstd as f32);
-                }
-            });
-        }
-        None => parallel::chunks(y, rows * width, |task, y| {
-            for (row, y) in y.chunks_exact_mut(width).enumerate() {
-                normalize(task * rows + row, y);
+    let pair = step.pair(Role::Input(0), Role::Output);
+    pair.chunks_saving(rows * width, step.saved_moments(rows), |_, mut pair, mut saved| {
+        for row in 0..pair.len() / width {
+            let mut pair = pair.part(row * width..(row + 1) * width);
+            let moments = Moments::of(pair.from(), layer.eps);
+            let line = moments.line(1.0, 0.0);
+            pair.map(|_, x| line.at(x));
+            if let Some(weight) = weight {
+                pair.to().iter_mut().zip(weight).for_each(|(y, weight)| *y *= weight);
             }
-        }),
-    }
+            if let Some(bias) = bias {
+                pair.to().iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+            }
+            if let Some([mean, rstd]) = &mut saved {
+                (mean[row], rstd[row]) = (moments.mean as f32, moments.rstd as f32);
+            }
+        }
+    });
 }
 
 /// With `z = (x - mean) rstd`, `g = w dy`, and means over the row: `dw = sum dy z`, `db = sum dy`,

@@ -17,21 +17,12 @@ const WIDTH: usize = 64;
 /// The outputs.
 pub fn forward(layer: &LayerNorm, step: &Step) {
     let channels = Channels::of(step.output());
-    let x = step.read::<f32>(Role::Input(0));
-    let y = step.write::<f32>(Role::Output);
     let (weight, bias) = (step.read(Role::Parameter(0)), step.read(Role::Parameter(1)));
-    let normalize = |sample: usize, y: &mut [f32], saved: Option<(&mut [f32], &mut [f32])>| {
-        let x = &x[sample * channels.sample()..][..channels.sample()];
-        Image { channels, weight, bias, eps: layer.eps }.normalize(y, x, saved);
-    };
-    let size = channels.sample();
-    match step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1))) {
-        Some((mean, rstd)) => {
-            let saved = ((mean, channels.positions), (rstd, channels.positions));
-            parallel::chunks3((y, size), saved.0, saved.1, |i, y, mean, rstd| normalize(i, y, Some((mean, rstd))));
-        }
-        None => parallel::chunks(y, size, |i, y| normalize(i, y, None)),
-    }
+    let image = Image { channels, weight, bias, eps: layer.eps };
+    let pair = step.pair(Role::Input(0), Role::Output);
+    pair.chunks_saving(channels.sample(), step.saved_moments(channels.positions), |_, pair, saved| {
+        image.normalize(pair, saved);
+    });
 }
 
 struct Image<'a> {
@@ -42,18 +33,17 @@ struct Image<'a> {
 }
 
 impl Image<'_> {
-    fn normalize(&self, y: &mut [f32], x: &[f32], mut saved: Option<(&mut [f32], &mut [f32])>) {
+    fn normalize(&self, mut pair: Pair, mut saved: Option<[&mut [f32]; 2]>) {
         let positions = self.channels.positions;
         for first in (0..positions).step_by(WIDTH) {
             let block = first..positions.min(first + WIDTH);
-            let moments = self.moments(x, block.clone());
-            for (channel, (y, x)) in y.chunks_exact_mut(positions).zip(x.chunks_exact(positions)).enumerate() {
-                let (weight, bias) = (self.weight[channel], self.bias[channel]);
-                for ((y, x), moments) in y[block.clone()].iter_mut().zip(&x[block.clone()]).zip(&moments) {
-                    *y = moments.line(weight, bias).at(*x);
-                }
+            let moments = self.moments(pair.from(), block.clone());
+            for (channel, (weight, bias)) in self.weight.iter().zip(self.bias).enumerate() {
+                let plane = channel * positions;
+                let mut part = pair.part(plane + block.start..plane + block.end);
+                part.map(|i, x| moments[i].line(*weight, *bias).at(x));
             }
-            if let Some((mean, rstd)) = &mut saved {
+            if let Some([mean, rstd]) = &mut saved {
                 for ((mean, rstd), moments) in mean[block.clone()].iter_mut().zip(&mut rstd[block]).zip(&moments) {
                     (*mean, *rstd) = (moments.mean as f32, moments.rstd as f32);
                 }

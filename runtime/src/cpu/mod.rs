@@ -2,9 +2,6 @@
 //!
 //! To add a layer, write its file and a row in `forward` and `backward` below.
 
-// Until every layer has its kernels, parts of their interface wait for a user.
-#![allow(dead_code)]
-
 mod activation;
 mod affine;
 mod arithmetic;
@@ -12,6 +9,10 @@ mod batchnorm;
 mod broadcast;
 mod channels;
 mod concat;
+mod conv;
+mod conv_transpose;
+mod convolution;
+mod crew;
 mod dropout;
 mod groupnorm;
 mod layernorm;
@@ -19,17 +20,20 @@ mod layernorm2d;
 mod linear;
 mod loss;
 mod memory;
+mod microkernel;
 mod moments;
 mod normalize;
 mod optimizer;
 mod parallel;
 mod permute;
+mod pool;
 mod product;
 mod scale;
 mod softmax;
 mod step;
 mod sums;
 mod upsample;
+mod vector;
 
 use std::ops::Range;
 
@@ -40,17 +44,37 @@ use plimsoll_plan::schedule::{Part, Role, StepKind};
 use crate::device::{Arguments, Device};
 use crate::error::Error;
 use crate::program::Program;
+use crew::Crew;
 use memory::Memory;
 use step::{Claims, Step};
 
 /// The CPU as a device.
-#[derive(Debug, Default)]
-pub struct Cpu {}
+pub struct Cpu {
+    crew: Crew,
+}
 
 impl Cpu {
-    /// The CPU with all its threads.
+    /// The CPU with as many threads as it runs at once, or as `RAYON_NUM_THREADS` says.
     pub fn new() -> Cpu {
-        Cpu {}
+        let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
+        let threads = asked.filter(|threads| *threads > 0);
+        let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(|threads| threads.get()));
+        // Where the system gives no threads, the caller's own does the work.
+        Cpu::with_threads(threads.unwrap_or(1)).unwrap_or_else(|_| Cpu { crew: Crew::alone() })
+    }
+
+    /// The CPU with so many threads. Results do not depend on how many.
+    ///
+    /// # Errors
+    /// Where the system gives no threads.
+    pub fn with_threads(threads: usize) -> Result<Cpu, Error> {
+        Crew::new(threads).map(|crew| Cpu { crew })
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu::new()
     }
 }
 
@@ -106,96 +130,80 @@ impl Device for Cpu {
     ) -> Result<(), Error> {
         let CpuProgram { program, claims } = program;
         assert!(arguments.batch <= program.batch, "the batch is larger than planned");
-        for index in steps {
-            // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
-            // smaller. That they lie in this arena is checked when they are taken.
-            let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
-            run_step(&step)?;
-        }
+        self.crew.run(|| {
+            for index in steps.clone() {
+                // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
+                // smaller. That they lie in this arena is checked when they are taken.
+                let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
+                run_step(&step);
+            }
+        });
         Ok(())
     }
 }
 
-fn run_step(step: &Step) -> Result<(), Error> {
+fn run_step(step: &Step) {
     let program = step.program();
     match step.kind() {
         StepKind::Forward { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
-        StepKind::Loss => {
-            loss::loss(step);
-            Ok(())
-        }
-        StepKind::Accumulate { .. } => {
-            step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|gradient| gradient);
-            Ok(())
-        }
-        StepKind::ClipGradNorm => {
-            optimizer::clip_grad_norm(step);
-            Ok(())
-        }
-        StepKind::Update { .. } => {
-            optimizer::update(step);
-            Ok(())
-        }
+        StepKind::Loss => loss::loss(step),
+        StepKind::Accumulate { .. } => step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|x| x),
+        StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
+        StepKind::Update { .. } => optimizer::update(step),
     }
 }
 
 /// One row for each layer: its forward kernel.
-fn forward(layer: &Layer, step: &Step, node: usize) -> Result<(), Error> {
+fn forward(layer: &Layer, step: &Step, node: usize) {
     match layer {
         Layer::Linear(layer) => linear::forward(layer, step),
-        Layer::Conv(_) => return unsupported(step),
-        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::Conv(layer) => conv::forward(layer, step),
+        Layer::ConvTranspose(layer) => conv_transpose::forward(layer, step),
         Layer::BatchNorm(layer) => batchnorm::forward(layer, step),
         Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::forward(layer, step),
         Layer::LayerNorm(layer) => layernorm::forward(layer, step),
         Layer::GroupNorm(layer) => groupnorm::forward(layer, step),
-        Layer::Pool(_) => return unsupported(step),
-        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Pool(layer) => pool::forward(layer, step),
+        Layer::AdaptivePool(layer) => pool::adaptive_forward(layer, step),
         Layer::Upsample(layer) => upsample::forward(layer, step),
         Layer::Dropout(layer) => dropout::forward(layer, step, node),
         Layer::Activation(layer) => activation::forward(layer, step),
         Layer::Softmax(layer) => softmax::forward(layer, step),
-        Layer::View(_) => return unsupported(step),
         Layer::Permute(layer) => permute::forward(layer, step),
         Layer::Concat(layer) => concat::forward(layer, step),
         Layer::Normalize(layer) => normalize::forward(layer, step),
         Layer::Scale(_) => scale::forward(step),
-        Layer::Parameter(_) => return unsupported(step),
+        // Another shape of what is there already: the planner makes no step of it.
+        Layer::View(_) | Layer::Parameter(_) => unreachable!("a view has no steps"),
         Layer::Arithmetic(layer) => arithmetic::forward(*layer, step),
         Layer::Affine(layer) => affine::forward(layer, step),
     }
-    Ok(())
 }
 
 /// One row for each layer: its backward kernel.
-fn backward(layer: &Layer, step: &Step, node: usize, part: Part) -> Result<(), Error> {
+fn backward(layer: &Layer, step: &Step, node: usize, part: Part) {
     match layer {
         Layer::Linear(layer) => linear::backward(layer, step, part),
-        Layer::Conv(_) => return unsupported(step),
-        Layer::ConvTranspose(_) => return unsupported(step),
+        Layer::Conv(layer) => conv::backward(layer, step, part),
+        Layer::ConvTranspose(layer) => conv_transpose::backward(layer, step, part),
         Layer::BatchNorm(_) => batchnorm::backward(step),
         Layer::LayerNorm(layer) if layer.over == Over::Channels => layernorm2d::backward(step),
         Layer::LayerNorm(layer) => layernorm::backward(layer, step),
         Layer::GroupNorm(layer) => groupnorm::backward(layer, step),
-        Layer::Pool(_) => return unsupported(step),
-        Layer::AdaptivePool(_) => return unsupported(step),
+        Layer::Pool(layer) => pool::backward(layer, step),
+        Layer::AdaptivePool(layer) => pool::adaptive_backward(layer, step),
         Layer::Upsample(layer) => upsample::backward(layer, step),
         Layer::Dropout(layer) => dropout::backward(layer, step, node),
         Layer::Activation(layer) => activation::backward(layer, step),
         Layer::Softmax(layer) => softmax::backward(layer, step),
-        Layer::View(_) => return unsupported(step),
         Layer::Permute(layer) => permute::backward(layer, step),
         Layer::Concat(layer) => concat::backward(layer, step),
         Layer::Normalize(layer) => normalize::backward(layer, step),
         Layer::Scale(_) => scale::backward(step),
-        Layer::Parameter(_) => return unsupported(step),
+        // Another shape of what is there already: the planner makes no step of it.
+        Layer::View(_) | Layer::Parameter(_) => unreachable!("a view has no steps"),
         Layer::Arithmetic(layer) => arithmetic::backward(*layer, step),
         Layer::Affine(layer) => affine::backward(layer, step),
     }
-    Ok(())
-}
-
-fn unsupported(step: &Step) -> Result<(), Error> {
-    Err(Error::Unsupported { device: "the CPU", step: step.describe() })
 }

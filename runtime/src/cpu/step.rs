@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use plimsoll_plan::schedule::{self as plan, Access, Operand, Role, StepKind};
+use plimsoll_plan::schedule::{Access, Operand, Role, StepKind};
 use plimsoll_plan::shape::ValueType;
 
 use super::memory::Memory;
@@ -72,12 +72,6 @@ impl<'a> Step<'a> {
         self.instruction.kind
     }
 
-    /// The step in the plan's words.
-    pub fn describe(&self) -> String {
-        let step = plan::Step { kind: self.instruction.kind, operands: Vec::new() };
-        step.describe(&self.program.graph)
-    }
-
     /// The whole program.
     pub fn program(&self) -> &'a Program {
         self.program
@@ -108,11 +102,6 @@ impl<'a> Step<'a> {
         &self.instruction.output
     }
 
-    /// How many samples a value has: the batch, or one where it is the same for all.
-    pub fn samples(&self, value: &ValueType) -> usize {
-        if value.batched { self.batch() } else { 1 }
-    }
-
     /// Whether the step has an operand in that role: a gradient that is not wanted is not there.
     pub fn has(&self, role: Role) -> bool {
         self.instruction.operand(role).is_some()
@@ -121,6 +110,11 @@ impl<'a> Step<'a> {
     /// Whether the step adds to what is there ([`Access::Update`]) rather than overwriting it.
     pub fn adds(&self, role: Role) -> bool {
         self.operand(role).access == Access::Update
+    }
+
+    /// The bytes of an operand.
+    pub fn bytes(&self, role: Role) -> usize {
+        self.program.region(self.operand(role).buffer).bytes(self.batch())
     }
 
     /// Whether two roles lie in one buffer.
@@ -181,6 +175,13 @@ impl<'a> Step<'a> {
             Some(pair) => Gradients::Both(pair),
             None => Gradients::Output(self.read(Role::OutputGradient)),
         }
+    }
+
+    /// The two tensors that a normalization saves, mean and reciprocal deviation, each with the elements that belong to
+    /// a chunk. They are not there in inference.
+    pub fn saved_moments(&self, elements: usize) -> Option<[(&'a mut [f32], usize); 2]> {
+        let saved = self.write_if(Role::Saved(0)).zip(self.write_if(Role::Saved(1)));
+        saved.map(|(mean, rstd)| [(mean, elements), (rstd, elements)])
     }
 
     fn operand(&self, role: Role) -> Operand {
@@ -288,6 +289,14 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// What is written.
+    pub fn to(&mut self) -> &mut [f32] {
+        match self {
+            Pair::InPlace(values) => values,
+            Pair::Apart { to, .. } => to,
+        }
+    }
+
     /// What is read.
     pub fn from(&self) -> &[f32] {
         match self {
@@ -331,6 +340,30 @@ impl<'a> Pair<'a> {
                 let from = &from[i * size..i * size + to.len()];
                 work(i, Pair::Apart { from, to, adds });
             }),
+        }
+    }
+
+    /// As [`chunks`](Pair::chunks), with the chunks of two more tensors beside, if there are any: what a layer saves of
+    /// each chunk.
+    pub fn chunks_saving(
+        self,
+        size: usize,
+        saved: Option<[(&mut [f32], usize); 2]>,
+        work: impl Fn(usize, Pair<'_>, Option<[&mut [f32]; 2]>) + Sync + Send,
+    ) {
+        let Some([first, second]) = saved else {
+            return self.chunks(size, |i, pair| work(i, pair, None));
+        };
+        match self {
+            Pair::InPlace(values) => parallel::chunks3((values, size), first, second, |i, chunk, first, second| {
+                work(i, Pair::InPlace(chunk), Some([first, second]));
+            }),
+            Pair::Apart { from, to, adds } => {
+                parallel::chunks3((to, size), first, second, |i, to, first, second| {
+                    let from = &from[i * size..i * size + to.len()];
+                    work(i, Pair::Apart { from, to, adds }, Some([first, second]));
+                });
+            }
         }
     }
 

@@ -1,0 +1,144 @@
+//! From a declaration to the code that `network!` stands for.
+//!
+//! The small part that carries the user's own tokens is quoted; the rest, constants and tables, is written as text and
+//! parsed once, which is what keeps the expansion of a large network fast in a macro that is built without optimization.
+
+mod constants;
+mod fallback;
+mod text;
+
+use plimsoll_plan::footprint::Footprint;
+use plimsoll_plan::graph::Graph;
+use plimsoll_plan::layer_table::rows;
+use plimsoll_plan::plan::Plan;
+use plimsoll_plan::report::{failure, markdown};
+use plimsoll_plan::validate::validate;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+
+pub(crate) use constants::NAMES as CONSTANTS;
+
+use crate::ast::{Amount, Place};
+use crate::report::Report;
+use crate::{Const, Declaration};
+
+/// Expands `network! { ... }`: the type, its constants and its plan, and every mistake as a `compile_error!` at its place.
+pub fn network(tokens: TokenStream) -> TokenStream {
+    let mut report = Report::default();
+    let Some(declaration) = crate::declare(tokens, &mut report) else {
+        return errors(report);
+    };
+    let code = match declaration.graph.clone().map(Plan::new) {
+        Some(Ok(plan)) => planned(&declaration, &plan, &mut report),
+        Some(Err(error)) => {
+            report.error(Place::from(declaration.name.span()), error.to_string(), "use a smaller batch or network");
+            fallback::network(&declaration)
+        }
+        None => fallback::network(&declaration),
+    };
+    let errors = errors(report);
+    quote! { #code #errors }
+}
+
+fn errors(report: Report) -> TokenStream {
+    report.into_error().map(|error| error.into_compile_error()).unwrap_or_default()
+}
+
+/// The code of a network that has a plan; a budget that is exceeded is reported beside it, and the type exists all the
+/// same, so that one mistake makes one error.
+fn planned(declaration: &Declaration, plan: &Plan, report: &mut Report) -> TokenStream {
+    if let Err(fault) = validate(plan) {
+        report.error(
+            declaration.name.span(),
+            format!("the plan is not valid: {fault}"),
+            "this is a bug of Plimsoll's: please report it",
+        );
+    }
+    let footprint = Footprint::new(plan);
+    check_budget(declaration, plan, &footprint, report);
+    let rows = rows(plan);
+    let page = markdown::page(plan, &footprint, &rows);
+    let name = declaration.name.to_string();
+    let mut code = String::with_capacity(page.len() * 2);
+    constants::write(&mut code, &name, plan, &footprint, &rows, &declaration.consts);
+    assemble(declaration, &page, &code)
+}
+
+/// The budget's failures, each at the tokens of the amount that is exceeded.
+fn check_budget(declaration: &Declaration, plan: &Plan, footprint: &Footprint, report: &mut Report) {
+    let Some(budget) = &declaration.budget else { return };
+    let place = |amount: Option<Amount>| amount.map_or(budget.place, |amount| amount.place);
+    let training = failure::training_failure(plan, footprint);
+    let exceeded = training.is_some();
+    if let Some(message) = training {
+        report.push(place(budget.train), message);
+    }
+    // One amount for both is exceeded by both at once, and said once.
+    let same = budget.train.zip(budget.infer).is_some_and(|(train, infer)| same_place(train.place, infer.place));
+    if !(exceeded && same)
+        && let Some(message) = failure::inference_failure(plan)
+    {
+        report.push(place(budget.infer), message);
+    }
+}
+
+fn same_place(a: Place, b: Place) -> bool {
+    format!("{:?}", a.start) == format!("{:?}", b.start)
+}
+
+/// The type with the user's own attributes and visibility, and what was written as text.
+fn assemble(declaration: &Declaration, page: &str, code: &str) -> TokenStream {
+    let Declaration { attributes, visibility, name, .. } = declaration;
+    let code: TokenStream = match code.parse() {
+        Ok(code) => code,
+        Err(error) => {
+            let message = format!("Plimsoll wrote code that can't be read: {error}");
+            syn::Error::new(Span::call_site(), message).into_compile_error()
+        }
+    };
+    quote! {
+        #(#attributes)*
+        #[doc = ""]
+        #[doc = #page]
+        #[allow(dead_code)]
+        #visibility struct #name;
+        #code
+    }
+}
+
+/// The constants that the user declared, as Rust items.
+fn write_user_constants(code: &mut String, consts: &[Const]) {
+    use plimsoll_plan::arguments::Value;
+    for constant in consts.iter().filter(|c| !constants::NAMES.contains(&c.name.to_string().as_str())) {
+        let (kind, value) = match &constant.value {
+            Some(Value::Int(value)) if *value >= 0 => ("usize", value.to_string()),
+            Some(Value::Int(value)) => ("isize", value.to_string()),
+            Some(Value::Float(value)) => ("f64", format!("{value:?}")),
+            Some(Value::Bool(value)) => ("bool", value.to_string()),
+            // Of no kind that Rust could use, or a mistake that has been reported: any value does.
+            _ => ("usize", "1".to_string()),
+        };
+        for line in &constant.docs {
+            code.push_str("#[doc = ");
+            text::literal(code, line);
+            code.push(']');
+        }
+        if constant.docs.is_empty() {
+            code.push_str("#[doc = \"Declared in the network.\"]");
+        }
+        code.push_str(&format!("pub const {}: {kind} = {value};\n", constant.name));
+    }
+}
+
+/// The network that a declaration describes, for tests and programs that work on source text.
+///
+/// # Errors
+/// All mistakes, one a line.
+pub fn graph(source: &str) -> Result<Graph, String> {
+    let tokens: TokenStream = source.parse().map_err(|error| format!("{error}"))?;
+    match crate::read(tokens) {
+        (_, Some(error)) => Err(error.into_iter().map(|e| e.to_string()).collect::<Vec<_>>().join("\n")),
+        (Some(Declaration { graph: Some(graph), .. }), None) => Ok(graph),
+        _ => Err("no network".to_string()),
+    }
+}

@@ -1,0 +1,234 @@
+//! Checks a plan from its steps and offsets alone, sharing no code with the planner.
+//!
+//! It runs the steps symbolically: every write labels its buffer with what is written, and every read must find the label
+//! that the step's definition calls for. So a buffer that was overwritten too early, or freed and taken by another, is
+//! found whatever rule let it happen. Beside that, buffers that are live together must not share bytes, and each must be
+//! aligned and inside the arena.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, ValueId};
+use crate::layers::{Layer, Output};
+use crate::plan::{Plan, Planned};
+use crate::schedule::{Access, Role, Schedule, Step, StepKind};
+
+/// What is wrong with a plan: one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
+
+/// Checks both schedules of a plan.
+///
+/// # Errors
+/// The first fault that is found.
+pub fn validate(plan: &Plan) -> Result<(), Fault> {
+    validate_part(&plan.graph, &plan.inference, plan.evaluation_shift())?;
+    if let Some(training) = &plan.training {
+        validate_part(&plan.graph, training, 0)?;
+        let needed = plan.inference.placement.length + plan.evaluation_shift();
+        if plan.peak_bytes() < training.placement.length.max(needed) {
+            return Err(Fault("the peak is smaller than a part of it".to_string()));
+        }
+        let shared = plan.inference.schedule.persistent;
+        if training.placement.offsets[..shared] != plan.inference.placement.offsets[..shared] {
+            return Err(Fault("parameters lie elsewhere in training than in inference".to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn validate_part(graph: &Graph, planned: &Planned, shift: u64) -> Result<(), Fault> {
+    check_lifespans(planned)?;
+    check_offsets(planned, shift)?;
+    check_contents(graph, &planned.schedule)
+}
+
+/// Every buffer is live whenever a step touches it.
+fn check_lifespans(planned: &Planned) -> Result<(), Fault> {
+    for (time, step) in planned.schedule.steps.iter().enumerate() {
+        for operand in &step.operands {
+            let buffer = &planned.schedule.buffers[operand.buffer.index()];
+            if (time as u32) < buffer.lower || time as u32 >= buffer.upper {
+                return Err(Fault(format!("step {time} touches buffer {} outside its lifespan", operand.buffer.0)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Buffers are aligned and inside, persistent ones below transient ones, and no two that are live together share bytes.
+fn check_offsets(planned: &Planned, shift: u64) -> Result<(), Fault> {
+    let (schedule, placement) = (&planned.schedule, &planned.placement);
+    let mut events: Vec<(u32, bool, usize)> = Vec::new();
+    for (i, buffer) in schedule.buffers.iter().enumerate() {
+        let (offset, size) = (placement.offsets[i], placement.sizes[i]);
+        let end = offset.checked_add(size).ok_or_else(|| Fault(format!("buffer {i} ends beyond 2^64")))?;
+        let persistent = i < schedule.persistent;
+        if !offset.is_multiple_of(256) || !shift.is_multiple_of(256) {
+            return Err(Fault(format!("buffer {i} lies at {offset}, which is not a multiple of 256")));
+        }
+        if end > placement.length || (persistent && end > placement.persistent_bytes) {
+            return Err(Fault(format!("buffer {i} ends at {end}, outside its part of the arena")));
+        }
+        if !persistent && offset < placement.persistent_bytes {
+            return Err(Fault(format!("buffer {i} lies at {offset}, among the persistent ones")));
+        }
+        if size > 0 {
+            events.push((buffer.lower, true, i));
+            events.push((buffer.upper, false, i));
+        }
+    }
+    // At one time, ends come before beginnings.
+    events.sort_unstable();
+    let mut live: BTreeMap<u64, usize> = BTreeMap::new();
+    for (_, begins, i) in events {
+        let offset = placement.offsets[i];
+        if !begins {
+            live.remove(&offset);
+            continue;
+        }
+        let below = live.range(..=offset).next_back().map(|(_, &j)| j);
+        let above = live.range(offset..).next().map(|(_, &j)| j);
+        for j in below.into_iter().chain(above) {
+            let (a, b) = (placement.offsets[j], placement.offsets[j] + placement.sizes[j]);
+            if a < offset + placement.sizes[i] && offset < b {
+                return Err(Fault(format!("buffers {j} and {i} share bytes while both are live")));
+            }
+        }
+        live.insert(offset, i);
+    }
+    Ok(())
+}
+
+/// What a buffer is known to hold while the steps run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Label {
+    Nothing,
+    Parameter(u32),
+    State(u32, u32),
+    ParameterGradient(u32),
+    Value(u32),
+    ValueGradient,
+    Saved(usize, u32),
+    Target,
+    Loss,
+    Scale,
+}
+
+/// Every read finds what its step calls for.
+fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
+    let sources = sources(graph, schedule.training);
+    let mut labels = initial_labels(graph, schedule, &sources)?;
+    for (time, step) in schedule.steps.iter().enumerate() {
+        for (i, operand) in step.operands.iter().enumerate().filter(|(_, operand)| operand.access != Access::Write) {
+            // Both gradients of `x * x` go to one place: the step writes the first and adds the second.
+            let written = |earlier: &crate::schedule::Operand| {
+                earlier.buffer == operand.buffer && earlier.access == Access::Write
+            };
+            if operand.access == Access::Update && step.operands[..i].iter().any(written) {
+                continue;
+            }
+            let expected = label(graph, &sources, step, operand.role);
+            let found = labels[operand.buffer.index()];
+            // The norm takes the gradients of all parameters that have one, whichever they are.
+            let any_gradient = step.kind == StepKind::ClipGradNorm && matches!(found, Label::ParameterGradient(_));
+            if found != expected && !any_gradient {
+                return Err(Fault(format!(
+                    "step {time}, {}, needs {expected:?} in buffer {} but finds {found:?}",
+                    step.describe(graph),
+                    operand.buffer.0
+                )));
+            }
+        }
+        for operand in step.operands.iter().filter(|operand| operand.access == Access::Write) {
+            labels[operand.buffer.index()] = label(graph, &sources, step, operand.role);
+        }
+    }
+    match labels[schedule.output.index()] {
+        Label::Value(value) if value == sources[graph.output.index()].0 => Ok(()),
+        _ if schedule.training => Ok(()),
+        other => Err(Fault(format!("the output's buffer ends up with {other:?}"))),
+    }
+}
+
+/// For each value, the one whose elements it shares: views are followed to where they come from.
+fn sources(graph: &Graph, training: bool) -> Vec<ValueId> {
+    let mut sources: Vec<ValueId> = (0..graph.inputs.len() as u32).map(ValueId).collect();
+    for (node, n) in graph.nodes.iter().enumerate() {
+        let own = graph.value_of(node);
+        let memory = n.layer.rule().memory(&graph.value_types(&n.inputs), graph.value_type(own));
+        let view = memory.output == Output::View || (matches!(n.layer, Layer::Dropout(_)) && !training);
+        sources.push(match n.inputs.first() {
+            Some(input) if view => sources[input.index()],
+            _ => own,
+        });
+    }
+    sources
+}
+
+/// What is there before the first step: parameters and state, zeroed gradients, the batch and its targets.
+fn initial_labels(graph: &Graph, schedule: &Schedule, sources: &[ValueId]) -> Result<Vec<Label>, Fault> {
+    use crate::schedule::Content;
+    let mut labels = vec![Label::Nothing; schedule.buffers.len()];
+    for (i, buffer) in schedule.buffers[..schedule.persistent].iter().enumerate() {
+        labels[i] = match buffer.holds[0].content {
+            Content::Parameter(id) => Label::Parameter(id.0),
+            Content::OptimizerState(id, which) => Label::State(id.0, which),
+            Content::Gradient(id) => Label::ParameterGradient(id.0),
+            other => return Err(Fault(format!("{} is among the persistent buffers", other.name(graph)))),
+        };
+    }
+    for (i, &buffer) in schedule.inputs.iter().enumerate() {
+        labels[buffer.index()] = Label::Value(sources[i].0);
+    }
+    if let Some(target) = schedule.target {
+        labels[target.index()] = Label::Target;
+    }
+    Ok(labels)
+}
+
+/// What a step reads or writes in a role.
+fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
+    let value = |value: ValueId| {
+        let source = sources[value.index()];
+        let node = source.index().checked_sub(graph.inputs.len());
+        match node.map(|node| &graph.nodes[node]) {
+            Some(n) if matches!(n.layer, Layer::Parameter(_)) => Label::Parameter(n.parameters[0].0),
+            _ => Label::Value(source.0),
+        }
+    };
+    match (step.kind, role) {
+        (_, Role::OutputGradient) => Label::ValueGradient,
+        (StepKind::Loss, Role::Input(_)) => value(graph.output),
+        (StepKind::Loss, Role::Target) => Label::Target,
+        (StepKind::Loss, Role::Loss) => Label::Loss,
+        (StepKind::Loss, _) => Label::ValueGradient,
+        (StepKind::Forward { node } | StepKind::Backward { node, .. }, role) => {
+            let n = &graph.nodes[node];
+            match role {
+                Role::Input(i) => value(n.inputs[i as usize]),
+                Role::Output => value(graph.value_of(node)),
+                Role::Parameter(i) => Label::Parameter(n.parameters[i as usize].0),
+                Role::Saved(i) => Label::Saved(node, i),
+                Role::InputGradient(i) => gradient_of(graph, n.inputs[i as usize]),
+                Role::ParameterGradient(i) => Label::ParameterGradient(n.parameters[i as usize].0),
+                _ => Label::Nothing,
+            }
+        }
+        (StepKind::Accumulate { value }, _) => gradient_of(graph, value),
+        (StepKind::ClipGradNorm, _) => Label::Scale,
+        (StepKind::Update { parameter }, Role::Parameter(_)) => Label::Parameter(parameter.0),
+        (StepKind::Update { parameter }, Role::ParameterGradient(_)) => Label::ParameterGradient(parameter.0),
+        (StepKind::Update { parameter }, Role::State(which)) => Label::State(parameter.0, which),
+        (StepKind::Update { .. }, _) => Label::Scale,
+    }
+}
+
+/// The gradient of a value; of a parameter used as a value, the parameter's.
+fn gradient_of(graph: &Graph, value: ValueId) -> Label {
+    let node = value.index().checked_sub(graph.inputs.len());
+    match node.map(|node| &graph.nodes[node]) {
+        Some(n) if matches!(n.layer, Layer::Parameter(_)) => Label::ParameterGradient(n.parameters[0].0),
+        _ => Label::ValueGradient,
+    }
+}

@@ -1,0 +1,83 @@
+//! Networks built call by call, for tests of the planner without the language.
+#![allow(dead_code)] // Each test program uses a part.
+
+use plimsoll_plan::arguments::{Arguments, Value};
+use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
+use plimsoll_plan::layers::{self, Layer};
+use plimsoll_plan::losses::Loss;
+use plimsoll_plan::optimizers::Optimizer;
+use plimsoll_plan::shape::DType;
+
+/// A layer by its name in the language and some of its arguments.
+pub fn layer(name: &str, arguments: &[(&str, Value)]) -> Layer {
+    let definition = layers::find(name).unwrap_or_else(|| panic!("no layer `{name}`"));
+    let given = definition
+        .arguments
+        .iter()
+        .map(|a| arguments.iter().find(|(name, _)| *name == a.name).map(|(_, value)| value.clone()));
+    let arguments = Arguments::check(definition.arguments, given.collect()).expect("arguments of the right kinds");
+    (definition.build)(&arguments).expect("arguments that go together")
+}
+
+/// An integer.
+pub fn int(v: i64) -> Value {
+    Value::Int(v)
+}
+
+/// A chain in the making.
+pub struct Chain {
+    pub builder: GraphBuilder,
+    pub value: ValueId,
+    members: usize,
+}
+
+impl Chain {
+    /// A network with one `f32` input.
+    pub fn new(name: &str, shape: &[u64]) -> Chain {
+        let mut builder = GraphBuilder::new(name);
+        let value = builder.input("input", DType::F32, shape).expect("a shape within bounds");
+        Chain { builder, value, members: 0 }
+    }
+
+    /// Applies a layer.
+    pub fn push(&mut self, name: &str, arguments: &[(&str, Value)]) -> &mut Chain {
+        let member = self.builder.member(&self.members.to_string(), layer(name, arguments), false);
+        self.members += 1;
+        self.value = self.builder.call(member, &[self.value]).expect("shapes that fit");
+        self
+    }
+
+    /// The network, trained with the loss that suits its output.
+    pub fn train(self, batch: u64, optimizer: Optimizer) -> Graph {
+        let training = Training { batch, optimizer, loss: cross_entropy(), accumulate: 1, clip_grad_norm: None };
+        self.builder.finish(self.value, Some(training), None, Budget::default()).expect("a network that trains")
+    }
+}
+
+/// Cross-entropy with its defaults.
+pub fn cross_entropy() -> Loss {
+    Loss::CrossEntropy { label_smoothing: 0.0, ignore_index: -100 }
+}
+
+/// SGD with momentum 0.9.
+pub fn momentum() -> Optimizer {
+    Optimizer::Sgd { lr: 0.01, momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false }
+}
+
+/// VGG-16 (Simonyan & Zisserman 2014, configuration D).
+pub fn vgg16(batch: u64) -> Graph {
+    let mut chain = Chain::new("Vgg16", &[3, 224, 224]);
+    for (channels, convolutions) in [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)] {
+        for _ in 0..convolutions {
+            let arguments = [("out_channels", int(channels)), ("kernel", int(3)), ("padding", int(1))];
+            chain.push("conv2d", &arguments).push("relu", &[]);
+        }
+        chain.push("maxpool2d", &[("kernel", int(2))]);
+    }
+    chain.push("adaptive_avgpool2d", &[("output_size", int(7))]).push("flatten", &[]);
+    for _ in 0..2 {
+        chain.push("linear", &[("out_features", int(4096))]).push("relu", &[]).push("dropout", &[]);
+    }
+    chain.push("linear", &[("out_features", int(1000))]);
+    chain.train(batch, momentum())
+}

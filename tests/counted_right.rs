@@ -1,0 +1,199 @@
+//! What memory tools are known to count wrong, from their public issues, and how it comes out here.
+
+use plimsoll::plan::footprint::Footprint;
+use plimsoll::plan::schedule::{Class, Content};
+use plimsoll::{Network, network};
+
+#[test]
+fn tied_weights_count_once() {
+    network! {
+        #[train(batch = 2, optimizer = adam, loss = mse)]
+        struct Tied(x: f32[16]) {
+            up: linear(16, bias = false),
+            relu,
+            down: tied(up),
+        }
+    }
+    // One weight of 16 x 16, its gradient and two moments; both layers' multiply-adds.
+    assert_eq!(Tied::PARAMETERS, 256);
+    assert_eq!(Tied::PARAMETER_BYTES, 1024);
+    assert_eq!((Tied::GRADIENT_BYTES, Tied::OPTIMIZER_BYTES), (1024, 2048));
+    // Forward twice, both weights' gradients, and one input gradient: the first layer's input needs none.
+    assert_eq!(Tied::FLOPS, 2 * 2 * 256 * (2 + 2 + 1));
+}
+
+#[test]
+fn a_layer_called_twice_has_its_parameters_once_and_its_outputs_twice() {
+    network! {
+        #[train(batch = 2, optimizer = sgd, loss = mse)]
+        struct Twice(x: f32[16]) {
+            fc: linear(16),
+            fn forward(x) { x.fc().relu().fc().relu().fc() }
+        }
+    }
+    assert_eq!(Twice::PARAMETERS, 16 * 16 + 16);
+    assert_eq!(Twice::ACTIVATION_BYTES, 3 * 2 * 16 * 4);
+    assert_eq!(Twice::LAYERS.iter().map(|row| row.parameters).collect::<Vec<_>>(), [0, 272, 0, 0, 0, 0]);
+}
+
+#[test]
+fn activations_in_place_are_no_new_memory() {
+    network! {
+        #[infer(batch = 4)]
+        struct InPlace(x: f32[1000]) { linear(1000), relu, dropout, sigmoid, tanh }
+    }
+    network! {
+        #[infer(batch = 4)]
+        struct Plain(x: f32[1000]) { linear(1000) }
+    }
+    assert_eq!(InPlace::INFERENCE_BYTES, Plain::INFERENCE_BYTES);
+    assert_eq!(InPlace::ACTIVATION_BYTES, 4 * 1000 * 4);
+}
+
+#[test]
+fn bytes_and_integers_count_as_what_they_are() {
+    network! {
+        #[train(batch = 10, optimizer = sgd, loss = cross_entropy)]
+        struct Bytes(image: u8[3, 100, 100]) {
+            normalize(mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225]),
+            flatten,
+            linear(5),
+        }
+    }
+    // An image of bytes is a quarter of one of floats; a class index takes four bytes.
+    assert_eq!(Bytes::INPUT_BYTES, 10 * 30_000 + 10 * 4);
+}
+
+#[test]
+fn sizes_of_images() {
+    network! {
+        #[infer(batch = 1)]
+        struct Photo(image: f32[3, 500, 500]) { relu }
+    }
+    network! {
+        #[infer(batch = 256)]
+        struct Photos(image: f32[3, 100, 100]) { relu }
+    }
+    assert_eq!(Photo::INPUT_BYTES, 3_000_000);
+    assert_eq!(Photos::INPUT_BYTES, 30_720_000);
+}
+
+#[test]
+fn the_optimizers_state_is_there_from_the_first_step() {
+    network! {
+        #[train(batch = 4, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+        struct CifarMlp(image: f32[3, 32, 32]) { flatten, linear(128), relu, linear(10) }
+    }
+    // 3072 x 128 + 128 + 128 x 10 + 10 = 394,634 parameters: 1.51 MiB, and Adam's two moments.
+    assert_eq!(CifarMlp::PARAMETERS, 394_634);
+    assert_eq!(CifarMlp::PARAMETER_BYTES, 1_578_536);
+    assert_eq!(CifarMlp::OPTIMIZER_BYTES, 3_157_072);
+    assert_eq!(CifarMlp::GRADIENT_BYTES, 1_578_536);
+    assert_eq!(CifarMlp::ACTIVATION_BYTES, 4 * (128 + 10) * 4);
+    assert_eq!(CifarMlp::INPUT_BYTES, 4 * 3072 * 4 + 4 * 4);
+    let plan = &CifarMlp::PLAN;
+    let training = plan.training.as_ref().unwrap();
+    let states = training.schedule.buffers[..training.schedule.persistent]
+        .iter()
+        .zip(&training.placement.sizes)
+        .filter(|(buffer, _)| matches!(buffer.holds[0].content, Content::OptimizerState(..)))
+        .map(|(_, size)| size)
+        .sum::<u64>();
+    assert_eq!(states, CifarMlp::OPTIMIZER_BYTES);
+
+    let with = |name: &str| {
+        let optimizer = plimsoll::plan::optimizers::Optimizer::by_name(name).unwrap();
+        Footprint::new(&CifarMlp::graph().optimizer(optimizer).plan().unwrap()).optimizer_bytes
+    };
+    assert_eq!(with("sgd"), 0);
+    assert_eq!(with("lion"), 1_578_536);
+    assert_eq!(with("adamw"), 3_157_072);
+}
+
+#[test]
+fn evaluation_with_a_larger_batch_may_decide_the_peak() {
+    network! {
+        #[train(batch = 1, optimizer = adam, loss = cross_entropy)]
+        #[infer(batch = 1000)]
+        struct Evaluated(x: f32[1000]) { linear(100), relu, linear(10) }
+    }
+    let plan = &Evaluated::PLAN;
+    let training = plan.training.as_ref().unwrap().placement.length;
+    assert!(Evaluated::PEAK_BYTES > training);
+    // Parameters and two moments stay; the batch alone is 4 MB.
+    let parameters = Evaluated::PARAMETER_BYTES;
+    assert!(Evaluated::PEAK_BYTES >= 3 * parameters + 4_000_000);
+    const { assert!(Evaluated::INFERENCE_BYTES < Evaluated::PEAK_BYTES) };
+}
+
+#[test]
+fn a_frozen_member_has_no_gradient_no_state_and_keeps_nothing() {
+    network! {
+        #[train(batch = 8, optimizer = adam, loss = cross_entropy)]
+        struct Frozen(x: f32[64]) {
+            #[freeze]
+            backbone: [linear(64), relu, linear(64), gelu],
+            head: linear(10),
+        }
+    }
+    assert_eq!(Frozen::PARAMETERS, 64 * 10 + 10);
+    assert_eq!(Frozen::PARAMETER_BYTES, 4 * (2 * (64 * 64 + 64) + 650));
+    assert_eq!((Frozen::GRADIENT_BYTES, Frozen::OPTIMIZER_BYTES), (2600, 5200));
+    // Only the head's input is kept.
+    assert_eq!(Frozen::SAVED_BYTES, 8 * 64 * 4);
+    let training = Frozen::PLAN.training.as_ref().unwrap();
+    let gradients = training.schedule.buffers.iter().flat_map(|b| &b.holds);
+    assert_eq!(gradients.filter(|h| matches!(h.content, Content::Gradient(_))).count(), 2);
+}
+
+#[test]
+fn masks_indices_and_statistics_are_counted_in_their_own_sizes() {
+    network! {
+        #[train(batch = 2, optimizer = sgd, loss = cross_entropy)]
+        struct Kept(image: f32[4, 8, 8]) {
+            conv2d(4, kernel = 1),
+            batchnorm2d,
+            maxpool2d(2),
+            dropout(0.3),
+            flatten,
+            linear(3),
+        }
+    }
+    let saved = |kind: &str| Kept::LAYERS.iter().filter(|row| row.kind == kind).map(|row| row.saved_bytes).sum::<u64>();
+    // Batch-norm keeps its input and two numbers a channel; pooling one byte for each of 2 x 4 x 4 x 4 maxima; dropout no
+    // mask; the linear layer its input, which is dropout's output.
+    assert_eq!(saved("conv2d"), 2 * 4 * 64 * 4);
+    assert_eq!(saved("batchnorm2d"), 2 * 4 * 4);
+    assert_eq!(saved("maxpool2d"), 2 * 4 * 16);
+    assert_eq!(saved("dropout"), 2 * 4 * 16 * 4);
+    assert_eq!(Kept::SAVED_BYTES, 2048 + 32 + 128 + 512);
+}
+
+#[test]
+fn unused_gradients_are_not_computed() {
+    network! {
+        #[train(batch = 2, optimizer = sgd, loss = mse)]
+        struct First(x: f32[32]) { linear(32), relu, linear(8) }
+    }
+    // The batch needs no gradient, so the first layer has no product for it.
+    assert_eq!(First::FLOPS, 2 * 2 * (2 * 32 * 32 + 3 * 32 * 8));
+    let classes = First::PLAN.training.as_ref().unwrap().schedule.buffers.iter().flat_map(|b| &b.holds);
+    let graph = First::graph();
+    let of_inputs = classes
+        .filter(|h| h.content.class(&graph) == Class::ActivationGradient && h.content.name(&graph).starts_with('x'));
+    assert_eq!(of_inputs.count(), 0);
+}
+
+#[test]
+fn convolutions_have_their_workspace_in_the_plan() {
+    network! {
+        #[infer(batch = 2)]
+        struct Conv(image: f32[16, 32, 32]) { conv2d(32, kernel = 3, padding = 1) }
+    }
+    const { assert!(Conv::WORKSPACE_BYTES > 0) };
+    let whole = 2 * (16 * 9 + 32) * 32 * 32 * 4;
+    assert!(Conv::WORKSPACE_BYTES <= whole);
+    let input_and_output = (2 * 16 * 32 * 32 + 2 * 32 * 32 * 32) * 4;
+    let parameters = (32 * 16 * 9 + 32) * 4;
+    assert_eq!(Conv::INFERENCE_BYTES, input_and_output + parameters + 128 + Conv::WORKSPACE_BYTES);
+}
