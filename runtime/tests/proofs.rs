@@ -9,7 +9,7 @@ use plimsoll_runtime::proof::{Apart, Poisoned};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(200) }, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn all_runs_agree(recipe in recipes(false)) {
