@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
+use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::shape::ValueType;
 
@@ -41,6 +42,16 @@ impl<D: Device> Trainer<(), D> {
     /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer.
     pub fn from_plan(plan: &Plan, device: D, seed: u64) -> Result<Self, Error> {
         Trainer::with_plan(plan, device, seed)
+    }
+}
+
+impl<N: Network, D: Device> Trainer<N, D> {
+    /// A trainer of the network `N`. `seed` decides the initial parameters and all random masks.
+    ///
+    /// # Errors
+    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer.
+    pub fn new(device: D, seed: u64) -> Result<Self, Error> {
+        Trainer::with_plan(&N::PLAN, device, seed)
     }
 }
 
