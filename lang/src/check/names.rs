@@ -5,32 +5,8 @@ use std::collections::HashMap;
 use plimsoll_plan::layers;
 
 use crate::ast::{Body, Layer, Member, Name, Source};
+use crate::expand::NAMES;
 use crate::report::Report;
-
-/// What every network has; a const of the user's own can't have these names.
-const OF_THE_NETWORK: &[&str] = &[
-    "NAME",
-    "BATCH",
-    "PARAMETERS",
-    "PARAMETER_BYTES",
-    "GRADIENT_BYTES",
-    "OPTIMIZER_BYTES",
-    "BUFFER_BYTES",
-    "INPUT_BYTES",
-    "ACTIVATION_BYTES",
-    "SAVED_BYTES",
-    "WORKSPACE_BYTES",
-    "TEXTBOOK_BYTES",
-    "PEAK_BYTES",
-    "LOWER_BOUND_BYTES",
-    "INFERENCE_BYTES",
-    "BUDGET_BYTES",
-    "HEADROOM_BYTES",
-    "MAX_BATCH",
-    "FLOPS",
-    "RECOMPUTE_FLOPS",
-    "LAYERS",
-];
 
 /// Inputs, consts, blocks, parameters and members each have a name of their own among their like.
 pub(super) fn no_name_is_used_twice(source: &Source, report: &mut Report) {
@@ -81,7 +57,8 @@ fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a Name>, report: &mut 
 /// The network exports its consts beside those that it always has.
 pub(super) fn no_const_hides_one_of_the_network(source: &Source, report: &mut Report) {
     for item in source.network.iter().flat_map(|network| &network.consts) {
-        if OF_THE_NETWORK.contains(&item.name.text.as_str()) {
+        let name = item.name.text.as_str();
+        if NAMES.contains(&name) || name == "summary" {
             let message = format!("`{}` is a const that every network has", item.name);
             report.error(&item.name, message, format!("choose another name, such as `MY_{}`", item.name));
         }

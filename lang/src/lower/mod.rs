@@ -182,11 +182,10 @@ impl<'a> Lowering<'a, '_> {
             None => self.report.first_at(call),
         };
         if first {
-            let mut help = format!("`{}` takes {}", call.name, describe(signature));
-            if given.is_some_and(|i| i > 0 && call.arguments[i].name.is_none()) {
-                help.push_str("; input sizes are inferred and never given");
-            }
-            self.report.push(place_of(call, slots, slot), with_help(&error.message, &help));
+            let help = format!("`{}` takes {}", call.name, describe(signature));
+            let mut message = with_help(&error.message, &help);
+            message.push_str(by_position(call, given));
+            self.report.push(place_of(call, slots, slot), message);
         }
     }
 
@@ -209,6 +208,7 @@ impl<'a> Lowering<'a, '_> {
             slots.get(slot).copied().flatten().map(|_| slot)
         });
         let mut message = with_help(message, "change this layer, or what comes before it");
+        message.push_str(by_position(call, slot.and_then(|slot| slots.get(slot).copied().flatten())));
         if path.contains('.') {
             message.push_str(&format!("\nnote: this is `{path}`"));
         }
@@ -250,6 +250,14 @@ impl<'a> Lowering<'a, '_> {
 
     fn leave(&mut self) {
         self.depth -= 1;
+    }
+}
+
+/// What to add to a help about an argument that is there by its position, as PyTorch's second one often is.
+fn by_position(call: &Call, given: Option<usize>) -> &'static str {
+    match given {
+        Some(i @ 1..) if call.arguments[i].name.is_none() => "; input sizes are inferred and never given",
+        _ => "",
     }
 }
 

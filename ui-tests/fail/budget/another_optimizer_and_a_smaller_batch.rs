@@ -4,7 +4,7 @@ use plimsoll::network;
 
 network! {
     #[train(batch = 512, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
-    #[budget(70 MB)]
+    #[budget(95 MB)]
     struct Wide(pixels: f32[1024]) {
         linear(4096), relu, linear(2048), relu, linear(10),
     }
