@@ -16,7 +16,7 @@ network! {
         const MEAN = [0.5, 0, 1];
         const ORDER = (1, 2, 0);
 
-        normalize(mean = MEAN, std = 1),
+        normalize(mean = MEAN, std = [1, 1, 1]),
         permute(ORDER),
         Hidden,
         if DEEP { linear(min(WIDTH, 100)) },

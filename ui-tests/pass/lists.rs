@@ -26,5 +26,5 @@ fn main() {
         ]
     );
     // Ten linear layers of 8 x 8 + 8, a norm of 16, and one of 2 x 8 + 2.
-    assert_eq!(Net::PARAMETERS, 9 * 72 + 16 + 18);
+    assert_eq!(Net::PARAMETERS, 10 * 72 + 16 + 18);
 }

@@ -2,8 +2,6 @@
 
 use plimsoll::network;
 
-#[allow(non_camel_case_types, dead_code)]
-struct u64;
 #[allow(dead_code)]
 struct Option;
 #[allow(dead_code)]

@@ -132,12 +132,12 @@ impl<'a> Lowering<'a, '_> {
             }
             Target::Layer { definition, values, slots } => {
                 let inputs = self.inputs(call, *values, receiver, frame);
-                let layer = self.build(call, definition.0, slots, &frame.instance.parameters, &frame.numbers)?;
+                let path = join(&frame.instance.path, definition.name);
+                let layer = self.build(call, &path, definition.0, slots, &frame.instance.parameters, &frame.numbers)?;
                 let inputs = inputs.into_iter().collect::<Option<Vec<ValueId>>>()?;
                 if !self.count_applied(site.place) {
                     return None;
                 }
-                let path = join(&frame.instance.path, definition.name);
                 match self.builder.apply(&path, layer, &inputs) {
                     Ok(value) => Some(Operand::Value(value)),
                     Err(error) => {

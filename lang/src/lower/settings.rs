@@ -69,7 +69,7 @@ impl Lowering<'_, '_> {
     ) -> Option<T> {
         let ExprKind::Call(call) = &settings.given(name)?.kind else { return None };
         let Target::Setting(slots) = &call.target else { return None };
-        self.build(call, find(&call.name.text)?, slots, &[], &[])
+        self.build(call, "", find(&call.name.text)?, slots, &[], &[])
     }
 
     fn evaluated(&mut self, value: &Expr) -> Option<Value> {

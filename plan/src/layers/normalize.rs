@@ -18,8 +18,9 @@ pub static NORMALIZE: Definition<Layer> = Definition {
     build: |a| {
         let (mean, std) = (a.floats("mean"), a.floats("std"));
         if mean.len() != std.len() {
+            let (means, stds) = (mean.len(), std.len());
             let message =
-                format!("`std` has {} numbers and `mean` has {}: one for each channel", std.len(), mean.len());
+                format!("`mean` and `std` have {means} and {stds} numbers, but both need one for each channel");
             return Err(ArgumentError::new("std", message));
         }
         if let Some(wrong) = std.iter().find(|s| **s <= 0.0) {
