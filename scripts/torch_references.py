@@ -63,12 +63,20 @@ def with_ties(shape):
     return torch.randint(0, 3, shape).float()
 
 
-def with_kinks(shape):
-    """Values on both sides of every bend of an activation function, the bends themselves, and extremes."""
-    special = torch.tensor([0.0, -0.0, 6.0, -6.0, 1e-8, -1e-8, 3.0, -3.0, 30.0, -30.0, 100.0, -100.0])
-    values = 3 * torch.randn(shape)
-    values.view(-1)[: len(special)] = special
+def starting_with(*first):
+    """Numbers of which the first are these."""
+
+    def values(shape):
+        values = 2 * torch.randn(shape)
+        values.view(-1)[: len(first)] = torch.tensor(first)
+        return values
+
     return values
+
+
+# The bends of activation functions and numbers on both sides of each; and numbers beside which all others vanish.
+KINKS = starting_with(0.0, -0.0, 6.0, -6.0, 1e-8, -1e-8, 3.0, -3.0, 5.999, 6.001)
+EXTREMES = starting_with(30.0, -30.0, 100.0, -100.0, 1000.0, -1000.0)
 
 
 def layers():
@@ -186,10 +194,12 @@ def layers():
     yield alone("by_axis", "upsample", [2, 3, 4], scale_factor=[3, 1])
 
     for layer in ["relu", "relu6", "leaky_relu", "gelu", "silu", "sigmoid", "tanh"]:
-        yield alone("kinks", layer, [5, 7], inputs={"x": with_kinks})
+        yield alone("kinks", layer, [5, 7], inputs={"x": KINKS})
+        yield alone("extremes", layer, [7], inputs={"x": EXTREMES})
     for name, slope in [("steep", 0.3), ("falling", -0.5), ("flat", 0.0)]:
-        yield alone(name, "leaky_relu", [5, 7], inputs={"x": with_kinks}, negative_slope=slope)
-    yield alone("tanh", "gelu", [5, 7], inputs={"x": with_kinks}, approximate="tanh")
+        yield alone(name, "leaky_relu", [5, 7], inputs={"x": KINKS}, negative_slope=slope)
+    yield alone("tanh", "gelu", [5, 7], inputs={"x": KINKS}, approximate="tanh")
+    yield alone("tanh_extremes", "gelu", [7], inputs={"x": EXTREMES}, approximate="tanh")
 
     yield alone("vector", "softmax", [9])
     for name, axis in [("first_axis", 0), ("middle_axis", 1), ("last_axis", 2), ("axis_from_the_end", -2)]:

@@ -38,7 +38,7 @@ fn masks(p: f64, planned: usize, batch: usize, pass: u64, seed: u64) -> [Vec<f32
     let graph = builder.finish(dropped, Some(training), None, Budget::default()).unwrap();
     let plan = Plan::new(graph).unwrap();
 
-    let mut device = Cpu::new();
+    let mut device = Cpu::with_threads(3).unwrap();
     let mut program = device.prepare(Program::training(&plan).unwrap()).unwrap();
     let mut arena = device.allocate(plan.peak_bytes()).unwrap();
     let arguments = Arguments { batch, pass, update: 1, learning_rate: 0.0, seed };

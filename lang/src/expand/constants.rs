@@ -12,7 +12,7 @@ use super::write_user_constants;
 use crate::Const;
 
 /// Every name that [`write`] gives to an associated item.
-pub(super) const NAMES: &[&str] = &[
+pub(crate) const NAMES: &[&str] = &[
     "BATCH",
     "PARAMETERS",
     "PARAMETER_BYTES",

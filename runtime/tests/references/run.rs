@@ -8,7 +8,7 @@ use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::{BufferId, Content, Role, StepKind};
 use plimsoll_plan::shape::DType;
 use plimsoll_runtime::program::Instruction;
-use plimsoll_runtime::{Arguments, Cpu, Device, Program};
+use plimsoll_runtime::{Arguments, Device, Program};
 
 use crate::case::{Case, Group, floats};
 use crate::compare::Comparison;
@@ -34,27 +34,21 @@ impl Way {
 }
 
 /// A device with a program and an arena of its own.
-struct Session {
-    device: Cpu,
-    program: <Cpu as Device>::Prepared,
-    arena: <Cpu as Device>::Arena,
+struct Session<'d, D: Device> {
+    device: &'d mut D,
+    program: D::Prepared,
+    arena: D::Arena,
     graph: Graph,
     batch: usize,
 }
 
-impl Session {
-    /// The program in an arena full of garbage, but for what persists and must start from zero.
-    fn new(plan: &Plan, program: Program, batch: usize) -> Result<Session, String> {
+impl<'d, D: Device> Session<'d, D> {
+    /// The program in an arena of its own.
+    fn new(device: &'d mut D, plan: &Plan, program: Program, batch: usize) -> Result<Self, String> {
         let length = if program.training { plan.peak_bytes() } else { plan.inference_bytes() };
-        let mut device = Cpu::new();
         let program = device.prepare(program).map_err(|error| error.to_string())?;
         let arena = device.allocate(length).map_err(|error| error.to_string())?;
-        let mut session = Session { device, program, arena, graph: plan.graph.clone(), batch };
-        let placement = if session.program().training { plan.training.as_ref() } else { Some(&plan.inference) };
-        let persistent = placement.expect("the program was planned").placement.persistent_bytes;
-        // All ones is a NaN, which no computation would lose again.
-        session.upload_bytes(persistent, &vec![0xff; (length - persistent) as usize]);
-        Ok(session)
+        Ok(Session { device, program, arena, graph: plan.graph.clone(), batch })
     }
 
     fn program(&self) -> &Program {
@@ -67,20 +61,16 @@ impl Session {
         buffers.iter().position(|buffer| buffer.holds[0].content == content).map(|i| BufferId(i as u32))
     }
 
-    fn upload_bytes(&mut self, offset: u64, bytes: &[u8]) {
-        self.device.upload(&mut self.arena, offset, bytes).expect("the CPU can copy");
-    }
-
     fn upload(&mut self, buffer: BufferId, bytes: &[u8]) {
         let region = self.program().region(buffer);
         assert_eq!(bytes.len(), region.bytes(self.batch), "the case's tensor has another size than the plan's");
-        self.upload_bytes(region.offset, bytes);
+        self.device.upload(&mut self.arena, region.offset, bytes).expect("memory can be copied");
     }
 
     fn download(&mut self, buffer: BufferId) -> Vec<f32> {
         let region = self.program().region(buffer);
         let mut bytes = vec![0; region.bytes(self.batch)];
-        self.device.download(&self.arena, region.offset, &mut bytes).expect("the CPU can copy");
+        self.device.download(&self.arena, region.offset, &mut bytes).expect("memory can be copied");
         floats(&bytes)
     }
 
@@ -151,13 +141,13 @@ impl Session {
 }
 
 /// Runs a case, and gives what is to be compared: every tensor that the case has a reference for.
-pub fn run(group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, String> {
+pub fn run<D: Device>(device: &mut D, group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, String> {
     let probed = case.steps == 1;
     let planned = case.batch + if way == Way::SmallBatch { 2 } else { 0 };
     let graph = network(case, planned, probed, way == Way::Twice)?;
     let plan = Plan::new(graph).map_err(|error| error.to_string())?;
-    let mut seen = train(&plan, group, case)?;
-    seen.insert("inference".to_string(), infer(&plan, group, case)?);
+    let mut seen = train(device, &plan, group, case)?;
+    seen.insert("inference".to_string(), infer(device, &plan, group, case)?);
 
     let mut comparisons = Vec::new();
     let mut compare = |name: &str, got: Vec<f32>, expected: Vec<f32>| {
@@ -179,9 +169,14 @@ pub fn run(group: &Group, case: &Case, way: Way) -> Result<Vec<Comparison>, Stri
 }
 
 /// Runs all batches of a case.
-fn train(plan: &Plan, group: &Group, case: &Case) -> Result<HashMap<String, Vec<f32>>, String> {
+fn train<D: Device>(
+    device: &mut D,
+    plan: &Plan,
+    group: &Group,
+    case: &Case,
+) -> Result<HashMap<String, Vec<f32>>, String> {
     let program = Program::training(plan).expect("cases are trained");
-    let mut session = Session::new(plan, program, case.batch as usize)?;
+    let mut session = Session::new(device, plan, program, case.batch as usize)?;
     session.initialize(group, case);
     let learning_rate = plan.graph.training.as_ref().expect("cases are trained").optimizer.lr();
     let (steps, updates_from) = (session.program().schedule.steps.len(), session.program().schedule.updates_from);
@@ -217,7 +212,7 @@ fn train(plan: &Plan, group: &Group, case: &Case) -> Result<HashMap<String, Vec<
 }
 
 /// Appends every trained parameter to its trace.
-fn trace(session: &mut Session, seen: &mut HashMap<String, Vec<f32>>) {
+fn trace<D: Device>(session: &mut Session<D>, seen: &mut HashMap<String, Vec<f32>>) {
     for i in 0..session.graph.parameters.len() {
         if session.graph.parameters[i].role == ParameterRole::Trained {
             let buffer = session.find(Content::Parameter(ParameterId(i as u32))).expect("parameters persist");
@@ -229,8 +224,8 @@ fn trace(session: &mut Session, seen: &mut HashMap<String, Vec<f32>>) {
 }
 
 /// The output outside of training, for the first batch.
-fn infer(plan: &Plan, group: &Group, case: &Case) -> Result<Vec<f32>, String> {
-    let mut session = Session::new(plan, Program::inference(plan), case.batch as usize)?;
+fn infer<D: Device>(device: &mut D, plan: &Plan, group: &Group, case: &Case) -> Result<Vec<f32>, String> {
+    let mut session = Session::new(device, plan, Program::inference(plan), case.batch as usize)?;
     session.initialize(group, case);
     session.feed(group, case, 0);
     let arguments = Arguments { batch: case.batch as usize, pass: 0, update: 0, learning_rate: 0.0, seed: 1 };
