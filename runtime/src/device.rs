@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::program::Program;
 
@@ -54,6 +55,14 @@ pub trait Device {
         steps: Range<usize>,
         arguments: &Arguments,
     ) -> Result<(), Error>;
+}
+
+/// The best device of this machine: the CPU, with all its threads.
+///
+/// # Errors
+/// None yet.
+pub fn best() -> Result<Cpu, Error> {
+    Ok(Cpu::new())
 }
 
 /// What changes from one run of a program to the next.

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
+use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
 
 use crate::device::Device;
@@ -28,6 +29,17 @@ impl<D: Device> Predictor<(), D> {
     /// A device without the memory that the plan needs, or that lacks a layer.
     pub fn from_plan(plan: &Plan, device: D, seed: u64) -> Result<Self, Error> {
         Predictor::with_plan(plan, device, seed)
+    }
+}
+
+impl<N: Network, D: Device> Predictor<N, D> {
+    /// A predictor with the network `N`. Its parameters have the initial values that `seed` decides, until others are
+    /// loaded.
+    ///
+    /// # Errors
+    /// A device without the memory that the plan needs, or that lacks a layer.
+    pub fn new(device: D, seed: u64) -> Result<Self, Error> {
+        Predictor::with_plan(&N::PLAN, device, seed)
     }
 }
 

@@ -96,12 +96,16 @@ impl<D: Device> Session<D> {
         Ok(batch)
     }
 
-    /// Checks the targets of a batch.
-    pub fn check_targets(&self, graph: &Graph, batch: usize, targets: Slice<'_>) -> Result<(), Error> {
-        let (Some(training), Some(target_type)) = (&graph.training, graph.target_type()) else {
-            return Err(Error::NotTrained { network: graph.name.clone() });
-        };
-        check(&|| "the target tensor".to_string(), &target_type, targets, &mut Some(batch))?;
+    /// Checks the targets of a batch, whose type is `declared`.
+    pub fn check_targets(
+        &self,
+        graph: &Graph,
+        declared: &ValueType,
+        batch: usize,
+        targets: Slice<'_>,
+    ) -> Result<(), Error> {
+        let training = graph.training.as_ref().expect("there are targets only in training");
+        check(&|| "the target tensor".to_string(), declared, targets, &mut Some(batch))?;
         if let (Loss::CrossEntropy { ignore_index, .. }, Slice::I32(targets)) = (&training.loss, targets) {
             let classes = graph.value_type(graph.output).shape.0[0] as usize;
             let wrong = |target: &i32| !(0..classes as i64).contains(&i64::from(*target)) && target != ignore_index;

@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
+use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
+use plimsoll_plan::shape::ValueType;
 
 use crate::device::{Arguments, Device};
 use crate::error::Error;
@@ -18,6 +20,8 @@ use crate::session::Session;
 pub struct Trainer<N, D: Device> {
     session: Session<D>,
     graph: Arc<Graph>,
+    /// The type of the targets.
+    target: ValueType,
     training: D::Prepared,
     evaluation: D::Prepared,
     seed: u64,
@@ -41,12 +45,23 @@ impl<D: Device> Trainer<(), D> {
     }
 }
 
+impl<N: Network, D: Device> Trainer<N, D> {
+    /// A trainer of the network `N`. `seed` decides the initial parameters and all random masks.
+    ///
+    /// # Errors
+    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer.
+    pub fn new(device: D, seed: u64) -> Result<Self, Error> {
+        Trainer::with_plan(&N::PLAN, device, seed)
+    }
+}
+
 impl<N, D: Device> Trainer<N, D> {
     fn with_plan(plan: &Plan, mut device: D, seed: u64) -> Result<Self, Error> {
         let Some(training) = Program::training(plan) else {
             return Err(Error::NotTrained { network: plan.graph.name.clone() });
         };
         let graph = Arc::clone(&training.graph);
+        let target = graph.target_type().expect("a network that is trained has targets");
         let learning_rate = training.options().optimizer.lr();
         let training = device.prepare(training)?;
         let evaluation = device.prepare(Program::evaluation(plan))?;
@@ -54,6 +69,7 @@ impl<N, D: Device> Trainer<N, D> {
         Ok(Trainer {
             session,
             graph,
+            target,
             training,
             evaluation,
             seed,
@@ -73,7 +89,7 @@ impl<N, D: Device> Trainer<N, D> {
     pub fn step<'t>(&mut self, inputs: impl Inputs, targets: impl Into<Slice<'t>>) -> Result<f32, Error> {
         let targets = targets.into();
         let batch = self.session.upload_inputs(&self.training, &inputs)?;
-        self.session.check_targets(&self.graph, batch, targets)?;
+        self.session.check_targets(&self.graph, &self.target, batch, targets)?;
         let Program { schedule, instructions, .. } = self.training.as_ref();
         let (target, loss) = (schedule.target.expect("training has targets"), schedule.loss.expect("and a loss"));
         let accumulate = self.training.as_ref().options().accumulate;
@@ -120,7 +136,7 @@ impl<N, D: Device> Trainer<N, D> {
         for (inputs, targets) in batches {
             let targets = targets.into();
             let batch = self.session.predict(&mut self.evaluation, &inputs)?.len() / elements;
-            self.session.check_targets(&graph, batch, targets)?;
+            self.session.check_targets(&graph, &self.target, batch, targets)?;
             metrics.add(&graph, loss, batch, self.session.output(), targets);
         }
         Ok(metrics)

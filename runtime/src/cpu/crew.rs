@@ -74,6 +74,8 @@ impl Crew {
                     .build();
                 match pool {
                     Ok(_pool) => {
+                        // A thread's first theft would otherwise allocate its record.
+                        rayon::broadcast(|_| drop(crossbeam_epoch::pin()));
                         let _ = sender.send(Ok(()));
                         shared.work();
                     }
