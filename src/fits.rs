@@ -30,15 +30,21 @@
 macro_rules! assert_fits {
     ($amount:literal $unit:ident : $($sizes:tt)+) => {
         const _: () = {
-            const NEED: u64 = $($sizes)+;
-            const BUDGET: u64 = $crate::fits::amount($amount as f64, stringify!($unit));
-            const MESSAGE: $crate::fits::Message = $crate::fits::Message::new(
-                concat!("`", stringify!($($sizes)+), "` does not fit ", stringify!($amount), " ", stringify!($unit)),
-                NEED,
-                BUDGET,
-            );
-            if NEED > BUDGET {
-                ::core::panic!("{}", MESSAGE.text());
+            // Not consts of their own, each of which would repeat the error.
+            let need: u64 = $($sizes)+;
+            let budget = match $crate::fits::amount($amount as f64, stringify!($unit)) {
+                ::core::option::Option::Some(budget) => budget,
+                ::core::option::Option::None => ::core::panic!(
+                    "unknown unit: write B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB or TiB (powers of 1024)"
+                ),
+            };
+            if need > budget {
+                let message = $crate::fits::Message::new(
+                    concat!("`", stringify!($($sizes)+), "` does not fit ", stringify!($amount), " ", stringify!($unit)),
+                    need,
+                    budget,
+                );
+                ::core::panic!("{}", message.text());
             }
         };
     };
@@ -47,22 +53,19 @@ macro_rules! assert_fits {
     };
 }
 
-/// The bytes of an amount of a unit.
-///
-/// # Panics
-/// Where the unit is unknown, which stops the build.
+/// The bytes of an amount of a unit; `None` where the unit is unknown.
 #[doc(hidden)]
-pub const fn amount(number: f64, unit: &str) -> u64 {
+pub const fn amount(number: f64, unit: &str) -> Option<u64> {
     let units = plimsoll_plan::units::UNITS;
     let mut i = 0;
     while i < units.len() {
         if same(units[i].0, unit) {
             // A cast from floating point stays within the integer's range.
-            return (number * units[i].1 as f64) as u64;
+            return Some((number * units[i].1 as f64) as u64);
         }
         i += 1;
     }
-    panic!("the unit must be B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB or TiB (powers of 1024)")
+    None
 }
 
 const fn same(a: &str, b: &str) -> bool {
@@ -151,9 +154,10 @@ mod tests {
 
     #[test]
     fn amounts() {
-        assert_eq!(amount(24.0, "GiB"), 24 << 30);
-        assert_eq!(amount(1.5, "GB"), 1_500_000_000);
-        assert_eq!(amount(1.0, "KB"), 1000);
+        assert_eq!(amount(24.0, "GiB"), Some(24 << 30));
+        assert_eq!(amount(1.5, "GB"), Some(1_500_000_000));
+        assert_eq!(amount(1.0, "KB"), Some(1000));
+        assert_eq!(amount(1.0, "kb"), None);
     }
 
     #[test]

@@ -108,6 +108,14 @@ pub struct Settings {
     pub place: Place,
 }
 
+impl Settings {
+    /// The value of an argument, if it is given.
+    pub fn given(&self, name: &str) -> Option<&Expr> {
+        let argument = self.arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == name));
+        argument.map(|argument| &argument.value)
+    }
+}
+
 /// What `#[budget(...)]` declares. Amounts are exact: a decimal such as `1.5 GB` never passes through a float.
 #[derive(Clone, Debug)]
 pub struct Budget {

@@ -40,6 +40,8 @@ pub struct Declaration {
     pub name: Ident,
     /// Its consts, in order.
     pub consts: Vec<Const>,
+    /// Where the batch of training, or of inference, is declared.
+    pub batch: Option<ast::Place>,
     /// What was declared in `#[budget(...)]`, with its place.
     pub budget: Option<ast::Budget>,
     /// The network as plan knows it; `None` if there are mistakes.
@@ -83,6 +85,8 @@ pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> 
         graph = None;
     }
     let network = source.network?;
+    let settings = network.train.as_ref().or(network.infer.as_ref());
+    let batch = settings.and_then(|settings| settings.given("batch")).map(|value| value.place);
     let consts = network.consts.into_iter().zip(consts);
     Some(Declaration {
         attributes: network.attributes,
@@ -90,6 +94,7 @@ pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> 
         visibility: network.visibility,
         name: network.ident,
         consts: consts.map(|(item, value)| Const { docs: item.docs, name: item.ident, value }).collect(),
+        batch,
         budget: network.budget,
         graph,
     })

@@ -50,7 +50,30 @@ const NOT_YET: &[(&str, &str)] = &[
     ("rmsnorm", "use `layernorm`"),
     ("instancenorm2d", "use `groupnorm` with as many groups as channels"),
     ("conv3d", "use `conv2d` on slices"),
+    ("maxpool1d", "use `reshape([channels, 1, length])` and `maxpool2d((1, 2))`"),
+    ("avgpool1d", "use `reshape([channels, 1, length])` and `avgpool2d((1, 2))`"),
+    ("elu", "use `gelu` or `silu`"),
+    ("selu", "use `gelu` or `silu`"),
+    ("mish", "use `silu`"),
+    ("softplus", "use `silu`"),
+    ("hardswish", "use `silu`"),
+    ("hardsigmoid", "use `sigmoid`"),
+    ("prelu", "use `leaky_relu`"),
 ];
+
+/// What Python or PyTorch writes where a number or truth value stands here.
+const WORDS: &[(&str, &str)] = &[
+    ("True", "write `true`"),
+    ("False", "write `false`"),
+    ("None", "leave the argument out"),
+    ("same", "write the number: `padding = 1` keeps the size with `kernel = 3`"),
+    ("valid", "leave `padding` out: without it there is none"),
+];
+
+/// What to write instead of a word of Python's.
+pub fn word(name: &str) -> Option<&'static str> {
+    WORDS.iter().find(|(word, _)| *word == name).map(|(_, remedy)| *remedy)
+}
 
 /// What to do without a layer that this version does not have.
 pub fn not_yet(name: &str) -> Option<&'static str> {
@@ -60,13 +83,18 @@ pub fn not_yet(name: &str) -> Option<&'static str> {
 
 /// What to do about the unknown `name`: the name that was probably meant, else `otherwise`.
 pub fn help<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
-    match nearest(name, known) {
-        Some(known) => format!("did you mean `{known}`?"),
-        None => match ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == bare(name)) {
-            Some((_, remedy)) => (*remedy).to_string(),
-            None => otherwise.to_string(),
-        },
+    let elsewhere = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == bare(name));
+    match (nearest(name, known), elsewhere) {
+        // Spelled in another way it is the same; a word of another's would only resemble it.
+        (Some(known), other) if other.is_none() || same(name, known) => format!("did you mean `{known}`?"),
+        (_, Some((_, remedy))) => (*remedy).to_string(),
+        _ => otherwise.to_string(),
     }
+}
+
+/// Whether two names differ in spelling only: `BatchNorm2d` and `batchnorm2d`.
+pub fn same(a: &str, b: &str) -> bool {
+    bare(a) == bare(b)
 }
 
 /// The known name that `name` was probably meant to be: the same in another spelling (`BatchNorm2d`), or the nearest one

@@ -424,7 +424,9 @@ impl GraphBuilder {
     fn tied_layer(&self, source: MemberId, types: &[ValueType]) -> Result<(Layer, Vec<ParameterId>), LayerError> {
         let Member { path, parameters, .. } = &self.members[source.0 as usize];
         let Some(&weight) = parameters.as_ref().and_then(|p| p.first()) else {
-            return Err(LayerError::from(format!("`tied({path})` is used before `{path}`, whose weight it shares")));
+            return Err(LayerError::from(format!(
+                "`tied({path})` is used before `{path}`, whose weight it shares\nhelp: call `{path}` first"
+            )));
         };
         let shape = &self.graph.parameters[weight.index()].shape;
         let [out_features, in_features] = shape.0[..] else {
@@ -432,7 +434,8 @@ impl GraphBuilder {
         };
         if types[0].shape.0.last() != Some(&in_features) {
             return Err(LayerError::from(format!(
-                "`tied({path})` uses a weight of {shape}, which needs a last axis of {in_features}, but its input is {}",
+                "`tied({path})` uses a weight of {shape}, which needs a last axis of {in_features}, but its input is {}\nhelp: the \
+                 weight is used as it is, not transposed: give it an input of {in_features}",
                 types[0]
             )));
         }

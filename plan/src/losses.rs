@@ -116,7 +116,9 @@ impl Loss {
                 Some((_, positions)) => {
                     Ok(ValueType { dtype: DType::I32, shape: Shape::new(positions), batched: true })
                 }
-                None => Err(format!("`cross_entropy` needs an output of [classes], but it is {output}")),
+                None => Err(format!(
+                    "`cross_entropy` needs an output of [classes], but it is {output}\nhelp: end the network with `linear(10)`, for ten classes"
+                )),
             },
             _ => Ok(output.clone()),
         }

@@ -140,7 +140,13 @@ fn betas(a: &crate::arguments::Arguments) -> Result<[f64; 2], ArgumentError> {
     let betas = a.floats("betas");
     match betas[..] {
         [first, second] if first < 1.0 && second < 1.0 => Ok([first, second]),
-        _ => Err(ArgumentError::new("betas", "`betas` must both be below 1")),
+        _ => Err(ArgumentError::new(
+            "betas",
+            format!(
+                "`betas` must both be below 1, not ({})",
+                betas.iter().map(|b| format!("{b:?}")).collect::<Vec<_>>().join(", ")
+            ),
+        )),
     }
 }
 

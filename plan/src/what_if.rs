@@ -1,10 +1,9 @@
 //! What would fit: the largest batch within a budget, and other remedies, each found by planning it.
 
 use crate::graph::{Graph, MAX_BATCH};
-use crate::lower;
 use crate::optimizers::Optimizer;
 use crate::placement::{Live, Placement};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::schedule::Schedule;
 
 /// The bytes of a budget that are left for the arena.
@@ -96,25 +95,15 @@ impl Question<'_> {
     }
 }
 
-/// Optimizers that keep less than the declared one and with which training fits, the least change first, each with the
-/// bytes it needs.
-pub fn optimizers_that_fit(graph: &Graph, limit: u64) -> Vec<(Optimizer, u64)> {
-    let Some(training) = &graph.training else { return Vec::new() };
-    let states = training.optimizer.state().len();
-    let momentum = Optimizer::Sgd { lr: 1e-2, momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false };
-    let candidates = [Optimizer::by_name("lion"), Some(momentum), Optimizer::by_name("sgd")];
-    let mut fitting = Vec::new();
-    for candidate in candidates.into_iter().flatten() {
-        if candidate.state().len() >= states || candidate.name() == training.optimizer.name() && states == 0 {
-            continue;
-        }
-        let changed = graph.clone().optimizer(candidate.clone());
-        let planned = Planned::new(lower::training(&changed), training.batch, &graph.name);
-        if let Ok(planned) = planned
-            && planned.placement.length <= limit
-        {
-            fitting.push((candidate, planned.placement.length));
-        }
-    }
-    fitting
+/// Optimizers that keep less than the declared one, the least change first, each as it is written in `#[train]`.
+pub fn lighter_optimizers(graph: &Graph) -> Vec<(&'static str, Optimizer)> {
+    let states = graph.training.as_ref().map_or(0, |training| training.optimizer.state().len());
+    let momentum = Optimizer::Sgd { lr: 1e-3, momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false };
+    let candidates = [
+        ("lion", Optimizer::by_name("lion")),
+        ("sgd(momentum = 0.9)", Some(momentum)),
+        ("sgd", Optimizer::by_name("sgd")),
+    ];
+    let known = candidates.into_iter().filter_map(|(text, optimizer)| Some((text, optimizer?)));
+    known.filter(|(_, optimizer)| optimizer.state().len() < states).collect()
 }

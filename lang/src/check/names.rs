@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use plimsoll_plan::layers;
 
 use crate::ast::{Body, Layer, Member, Name, Source};
-use crate::expand::CONSTANTS;
+use crate::expand::NAMES;
 use crate::report::Report;
 
 /// Inputs, consts, blocks, parameters and members each have a name of their own among their like.
@@ -57,7 +57,8 @@ fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a Name>, report: &mut 
 /// The network exports its consts beside those that it always has.
 pub(super) fn no_const_hides_one_of_the_network(source: &Source, report: &mut Report) {
     for item in source.network.iter().flat_map(|network| &network.consts) {
-        if CONSTANTS.contains(&item.name.text.as_str()) {
+        let name = item.name.text.as_str();
+        if NAMES.contains(&name) || name == "summary" {
             let message = format!("`{}` is a const that every network has", item.name);
             report.error(&item.name, message, format!("choose another name, such as `MY_{}`", item.name));
         }

@@ -52,7 +52,7 @@ pub(super) fn no_block_contains_itself(source: &Source, report: &mut Report) -> 
                     report.error(
                         &source.blocks[inner].name,
                         message,
-                        "a network has an end: to repeat a block, write `[Block; n]`",
+                        format!("a network has an end: to repeat a block, write `[{}; n]`", source.blocks[inner].name),
                     );
                 }
                 State::Done => {}

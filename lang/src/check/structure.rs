@@ -123,8 +123,8 @@ pub(super) fn training_and_its_budget_come_together(source: &Source, report: &mu
         {
             let message = format!(
                 "the reserve of {} leaves nothing of the budget of {}",
-                reserve.units.format(reserve.bytes),
-                budget.units().format(smallest)
+                reserve.units.format_declared(reserve.bytes),
+                budget.units().format_declared(smallest)
             );
             report.error(reserve.place, message, "reserve less: a CUDA context takes about 400 MB");
         }

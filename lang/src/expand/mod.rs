@@ -7,6 +7,11 @@ mod constants;
 mod fallback;
 mod text;
 
+pub(crate) use constants::NAMES;
+
+use std::collections::HashSet;
+
+use plimsoll_plan::arguments::Value;
 use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::Graph;
 use plimsoll_plan::layer_table::rows;
@@ -15,8 +20,6 @@ use plimsoll_plan::report::{failure, markdown};
 use plimsoll_plan::validate::validate;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-
-pub(crate) use constants::NAMES as CONSTANTS;
 
 use crate::ast::{Amount, Place};
 use crate::report::Report;
@@ -31,7 +34,8 @@ pub fn network(tokens: TokenStream) -> TokenStream {
     let code = match declaration.graph.clone().map(Plan::new) {
         Some(Ok(plan)) => planned(&declaration, &plan, &mut report),
         Some(Err(error)) => {
-            report.error(Place::from(declaration.name.span()), error.to_string(), "use a smaller batch or network");
+            let place = declaration.batch.unwrap_or(Place::from(declaration.name.span()));
+            report.error(place, error.to_string(), "use a smaller batch or network");
             fallback::network(&declaration)
         }
         None => fallback::network(&declaration),
@@ -108,15 +112,17 @@ fn assemble(declaration: &Declaration, page: &str, code: &str) -> TokenStream {
 
 /// The constants that the user declared, as Rust items.
 fn write_user_constants(code: &mut String, consts: &[Const]) {
-    use plimsoll_plan::arguments::Value;
-    for constant in consts.iter().filter(|c| !constants::NAMES.contains(&c.name.to_string().as_str())) {
+    let mut seen: HashSet<String> = NAMES.iter().copied().chain(["summary"]).map(str::to_string).collect();
+    // A name that is taken has been reported.
+    for constant in consts.iter().filter(|constant| seen.insert(constant.name.to_string())) {
         let (kind, value) = match &constant.value {
-            Some(Value::Int(value)) if *value >= 0 => ("usize", value.to_string()),
-            Some(Value::Int(value)) => ("isize", value.to_string()),
-            Some(Value::Float(value)) => ("f64", format!("{value:?}")),
-            Some(Value::Bool(value)) => ("bool", value.to_string()),
-            // Of no kind that Rust could use, or a mistake that has been reported: any value does.
-            _ => ("usize", "1".to_string()),
+            Some(value) => match rust(value) {
+                Some(item) => item,
+                // Of no type that Rust has.
+                None => continue,
+            },
+            // A mistake that has been reported: any value does.
+            None => ("usize", "1".to_string()),
         };
         for line in &constant.docs {
             code.push_str("#[doc = ");
@@ -128,6 +134,32 @@ fn write_user_constants(code: &mut String, consts: &[Const]) {
         }
         code.push_str(&format!("pub const {}: {kind} = {value};\n", constant.name));
     }
+}
+
+/// The type and text of a value in Rust.
+fn rust(value: &Value) -> Option<(&'static str, String)> {
+    Some(match value {
+        Value::Int(value) if *value >= 0 => ("usize", value.to_string()),
+        Value::Int(value) => ("isize", value.to_string()),
+        Value::Float(value) => ("f64", format!("{value:?}")),
+        Value::Bool(value) => ("bool", value.to_string()),
+        Value::List(values) => {
+            let items: Vec<(&str, String)> = values.iter().map(rust).collect::<Option<_>>()?;
+            let has = |kind| items.iter().any(|item| item.0 == kind);
+            let kind = match (has("f64"), has("isize"), has("usize")) {
+                _ if items.iter().any(|item| !["f64", "isize", "usize"].contains(&item.0)) => return None,
+                (true, ..) => "&'static [f64]",
+                (false, true, _) => "&'static [isize]",
+                _ => "&'static [usize]",
+            };
+            let shown = items.into_iter().map(|(item, text)| match kind {
+                "&'static [f64]" if item != "f64" => format!("{text}.0"),
+                _ => text,
+            });
+            (kind, format!("&[{}]", shown.collect::<Vec<_>>().join(", ")))
+        }
+        Value::Word(_) => return None,
+    })
 }
 
 /// The network that a declaration describes, for tests and programs that work on source text.

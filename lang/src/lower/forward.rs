@@ -60,13 +60,11 @@ impl<'a> Lowering<'a, '_> {
                 (None, Some(number)) => Some(Operand::Number(number.clone())),
                 (None, None) => None,
             },
-            ExprKind::Name(_, Reference::Member(i)) => {
+            ExprKind::Name(name, Reference::Member(i)) => {
                 let node = frame.instance.members.get(*i)?;
-                if let Node::Layer(layer) = node
-                    && !layer.definition.inputs.contains(&0)
-                {
-                    if self.report.first_at(expr) {
-                        let name = layer.path.rsplit('.').next().unwrap_or("");
+                let is_value = matches!(node, Node::Layer(layer) if layer.definition.inputs.contains(&0));
+                if !is_value {
+                    if !matches!(node, Node::Unknown) && self.report.first_at(expr) {
                         let message = format!("the member `{name}` is a layer, not a value");
                         self.report.error(expr.place, message, format!("apply it: `x.{name}()`"));
                     }
@@ -134,12 +132,12 @@ impl<'a> Lowering<'a, '_> {
             }
             Target::Layer { definition, values, slots } => {
                 let inputs = self.inputs(call, *values, receiver, frame);
-                let layer = self.build(call, definition.0, slots, &frame.instance.parameters, &frame.numbers)?;
+                let path = join(&frame.instance.path, definition.name);
+                let layer = self.build(call, &path, definition.0, slots, &frame.instance.parameters, &frame.numbers)?;
                 let inputs = inputs.into_iter().collect::<Option<Vec<ValueId>>>()?;
                 if !self.count_applied(site.place) {
                     return None;
                 }
-                let path = join(&frame.instance.path, definition.name);
                 match self.builder.apply(&path, layer, &inputs) {
                     Ok(value) => Some(Operand::Value(value)),
                     Err(error) => {

@@ -216,7 +216,7 @@ impl<'a> Lowering<'a, '_> {
     fn call_node(&mut self, call: &'a Call, path: String, around: Surroundings) -> Node<'a> {
         match &call.target {
             Target::Layer { definition, slots, .. } => {
-                let Some(layer) = self.build(call, definition.0, slots, around.parameters, &[]) else {
+                let Some(layer) = self.build(call, &path, definition.0, slots, around.parameters, &[]) else {
                     return Node::Unknown;
                 };
                 self.layers += 1;

@@ -125,6 +125,7 @@ impl<'a> Lowering<'a, '_> {
     fn build<T: 'static>(
         &mut self,
         call: &Call,
+        path: &str,
         definition: &'static Definition<T>,
         slots: &Slots,
         parameters: &[Option<Value>],
@@ -151,7 +152,7 @@ impl<'a> Lowering<'a, '_> {
             Ok(arguments) => match (definition.build)(&arguments) {
                 Ok(made) => Some(made),
                 Err(error) => {
-                    self.argument_error(call, definition.arguments, slots, &error);
+                    self.argument_error(call, definition.arguments, slots, path, &error);
                     None
                 }
             },
@@ -161,7 +162,7 @@ impl<'a> Lowering<'a, '_> {
                         let name = error.argument;
                         error.message = format!("`{name}` is too large\nhelp: integers may be at most {MAX_INTEGER}");
                     }
-                    self.argument_error(call, definition.arguments, slots, &error);
+                    self.argument_error(call, definition.arguments, slots, path, &error);
                 }
                 None
             }
@@ -173,6 +174,7 @@ impl<'a> Lowering<'a, '_> {
         call: &Call,
         signature: &[plimsoll_plan::arguments::Argument],
         slots: &Slots,
+        path: &str,
         error: &ArgumentError,
     ) {
         let slot = signature.iter().position(|a| a.name == error.argument);
@@ -182,11 +184,11 @@ impl<'a> Lowering<'a, '_> {
             None => self.report.first_at(call),
         };
         if first {
-            let mut help = format!("`{}` takes {}", call.name, describe(signature));
-            if given.is_some_and(|i| i > 0 && call.arguments[i].name.is_none()) {
-                help.push_str("; input sizes are inferred and never given");
-            }
-            self.report.push(place_of(call, slots, slot), with_help(&error.message, &help));
+            let help = format!("`{}` takes {}", call.name, describe(signature));
+            let mut message = with_help(&error.message, &help);
+            message.push_str(by_position(call, given));
+            message.push_str(&note(path));
+            self.report.push(place_of(call, slots, slot), message);
         }
     }
 
@@ -209,9 +211,8 @@ impl<'a> Lowering<'a, '_> {
             slots.get(slot).copied().flatten().map(|_| slot)
         });
         let mut message = with_help(message, "change this layer, or what comes before it");
-        if path.contains('.') {
-            message.push_str(&format!("\nnote: this is `{path}`"));
-        }
+        message.push_str(by_position(call, slot.and_then(|slot| slots.get(slot).copied().flatten())));
+        message.push_str(&note(path));
         self.report.push(place_of(call, slots, slot), message);
     }
 
@@ -250,6 +251,19 @@ impl<'a> Lowering<'a, '_> {
 
     fn leave(&mut self) {
         self.depth -= 1;
+    }
+}
+
+/// Which of many a mistake is met in, where a block or list may stand for many.
+fn note(path: &str) -> String {
+    if path.contains('.') { format!("\nnote: this is `{path}`") } else { String::new() }
+}
+
+/// What to add to a help about an argument that is there by its position, as PyTorch's second one often is.
+fn by_position(call: &Call, given: Option<usize>) -> &'static str {
+    match given {
+        Some(i @ 1..) if call.arguments[i].name.is_none() => "; input sizes are inferred and never given",
+        _ => "",
     }
 }
 

@@ -32,7 +32,7 @@ impl Lowering<'_, '_> {
 
     /// An integer of at least 1, or `default` where it is not given.
     fn count_setting(&mut self, settings: &Settings, name: &str, default: Option<u64>) -> Option<u64> {
-        let Some(value) = given(settings, name) else { return default };
+        let Some(value) = settings.given(name) else { return default };
         match self.evaluated(value)? {
             Value::Int(v) if (1..=MAX_INTEGER).contains(&v) => Some(v.unsigned_abs()),
             other => {
@@ -49,7 +49,7 @@ impl Lowering<'_, '_> {
 
     /// The outer option: `None` after a mistake.
     fn clip(&mut self, settings: &Settings) -> Option<Option<f64>> {
-        let Some(value) = given(settings, "clip_grad_norm") else { return Some(None) };
+        let Some(value) = settings.given("clip_grad_norm") else { return Some(None) };
         let number = self.evaluated(value)?;
         match float(&number) {
             Some(v) if v > 0.0 => Some(Some(v)),
@@ -67,13 +67,31 @@ impl Lowering<'_, '_> {
         name: &str,
         find: impl Fn(&str) -> Option<&'static Definition<T>>,
     ) -> Option<T> {
-        let ExprKind::Call(call) = &given(settings, name)?.kind else { return None };
+        let ExprKind::Call(call) = &settings.given(name)?.kind else { return None };
         let Target::Setting(slots) = &call.target else { return None };
-        self.build(call, find(&call.name.text)?, slots, &[], &[])
+        self.build(call, "", find(&call.name.text)?, slots, &[], &[])
     }
 
     fn evaluated(&mut self, value: &Expr) -> Option<Value> {
         evaluate(value, Scope { consts: self.consts, parameters: &[], locals: &[] }, self.report)
+    }
+
+    /// Whether there is something to train, where training is declared.
+    fn learns(&mut self, network: &Network, graph: &Graph) -> bool {
+        let Some(settings) = &network.train else { return true };
+        // What is missing after a mistake may have had some.
+        if graph.trainable_parameters() > 0 || !self.report.is_empty() {
+            return true;
+        }
+        let without = format!("write `#[infer(batch = {})]` instead", graph.declared_batch());
+        if graph.parameters.is_empty() {
+            let message = "nothing to train: the network has no parameters";
+            self.report.error(&settings.name, message, format!("add a layer that has some, or {without}"));
+        } else {
+            let message = "nothing to train: all parameters are frozen";
+            self.report.error(&settings.name, message, format!("take `#[freeze]` off a member, or {without}"));
+        }
+        false
     }
 
     /// The graph with all that was declared, if nothing is wrong.
@@ -96,7 +114,7 @@ impl Lowering<'_, '_> {
         let inference_known = inference.as_ref().is_none_or(Option::is_some);
         let training = training.flatten();
         let output_type = self.builder.value_type(output).clone();
-        let loss_place = network.train.as_ref().and_then(|settings| given(settings, "loss")).map(|loss| loss.place);
+        let loss_place = network.train.as_ref().and_then(|settings| settings.given("loss")).map(|loss| loss.place);
         if let (Some(training), Some(place)) = (&training, loss_place)
             && let Err(message) = training.loss.target(&output_type)
         {
@@ -105,7 +123,8 @@ impl Lowering<'_, '_> {
         }
         let builder = std::mem::replace(&mut self.builder, plimsoll_plan::graph::GraphBuilder::new(""));
         match builder.finish(output, training, inference.flatten(), budget) {
-            Ok(graph) => (training_known && inference_known).then_some(graph),
+            Ok(graph) if self.learns(network, &graph) => (training_known && inference_known).then_some(graph),
+            Ok(_) => None,
             Err(error) => {
                 let forward = network.body.forward.as_ref().and_then(|forward| forward.output.as_ref());
                 let last = network.body.members.last();
@@ -116,10 +135,4 @@ impl Lowering<'_, '_> {
             }
         }
     }
-}
-
-/// The value of a setting, if it is given.
-fn given<'s>(settings: &'s Settings, name: &str) -> Option<&'s Expr> {
-    let argument = settings.arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == name));
-    argument.map(|argument| &argument.value)
 }

@@ -57,6 +57,7 @@ impl Parser<'_> {
         let mut found = NetworkAttributes::default();
         while let Some((name, mut attribute)) = self.attribute(tokens) {
             let whole = Place::from(&name).to(attribute.last);
+            self.not_inner(&attribute);
             found.first.get_or_insert(whole);
             match name.text.as_str() {
                 "doc" => {
@@ -110,6 +111,9 @@ impl Parser<'_> {
         let mut found = MemberAttributes::default();
         while let Some((name, attribute)) = self.attribute(tokens) {
             let whole = Place::from(&name).to(attribute.last);
+            if !["train", "infer", "budget", "precision"].contains(&name.text.as_str()) {
+                self.not_inner(&attribute);
+            }
             match name.text.as_str() {
                 "doc" => found.docs.extend(doc_text(attribute.inside)),
                 "freeze" => {
@@ -124,8 +128,11 @@ impl Parser<'_> {
                     self.report.error(whole, message, "move it above `struct`");
                 }
                 text => {
-                    let help =
-                        suggest::help(text, ["freeze"], "`#[freeze]` is the only attribute here, beside documentation");
+                    let otherwise = "`#[freeze]` is the only attribute here, beside documentation";
+                    let help = match text {
+                        "frozen" | "no_grad" | "requires_grad" => "did you mean `freeze`?".to_string(),
+                        text => suggest::help(text, ["freeze"], otherwise),
+                    };
                     self.report.error(&name, format!("unknown attribute `{text}`"), help);
                 }
             }
@@ -137,9 +144,7 @@ impl Parser<'_> {
     fn attribute<'a>(&mut self, tokens: &mut Tokens<'a>) -> Option<(Name, Attribute<'a>)> {
         loop {
             let hash = tokens.punct('#')?;
-            if let Some(bang) = tokens.punct('!') {
-                self.report.error(bang, "an inner attribute", "write `#[...]` without `!`, before what it is for");
-            }
+            let bang = tokens.punct('!');
             let Some(Group { tokens: mut inside, place }) = tokens.group(Delimiter::Bracket) else {
                 self.expected::<()>("`[` after `#`", "attributes look like `#[budget(8 MB)]`", tokens);
                 continue;
@@ -152,7 +157,14 @@ impl Parser<'_> {
             let mut rest = inside;
             while rest.skip() {}
             let last = rest.last().into();
-            return Some((name, Attribute { inside, last, hash, bracket: place.start, content }));
+            return Some((name, Attribute { inside, last, hash, bang, bracket: place.start, content }));
+        }
+    }
+
+    /// `#![name ...]` is for what surrounds it, which nothing here is.
+    fn not_inner(&mut self, attribute: &Attribute) {
+        if let Some(bang) = attribute.bang {
+            self.report.error(bang, "an inner attribute", "write `#[...]` without `!`, before what it is for");
         }
     }
 
@@ -229,7 +241,10 @@ impl Parser<'_> {
         if let Some(name) = &name
             && !["train", "infer", "reserve"].contains(&name.text.as_str())
         {
-            let help = suggest::help(&name.text, ["train", "infer", "reserve"], BUDGET_FORMS);
+            let help = match name.text.as_str() {
+                "inference" | "eval" | "evaluation" => "did you mean `infer`?".to_string(),
+                text => suggest::help(text, ["train", "infer", "reserve"], BUDGET_FORMS),
+            };
             self.report.error(name, format!("unknown budget `{name}`"), help);
             return None;
         }
@@ -244,19 +259,25 @@ impl Parser<'_> {
     /// `1.5 GB`.
     fn amount(&mut self, tokens: &mut Tokens) -> Option<Amount> {
         let Some(literal) = tokens.literal() else {
-            return self.expected(
-                "a number and a unit",
-                "amounts are written out, such as `8 MB` or `1.5 GiB`",
-                tokens,
-            );
+            let help = "amounts are written out, such as `8 MB` or `1.5 GiB`: a macro cannot see Rust constants";
+            return self.expected("a number and a unit", help, tokens);
         };
         let start = Place::from(literal.span());
+        if let Lit::Str(text) = Lit::new(literal.clone()) {
+            let help = format!("leave the quotes out: `{}`", text.value());
+            self.report.error(start, "expected a number and a unit, found text in quotes", help);
+            return None;
+        }
         let (digits, suffix) = split_number(literal);
         let unit = match suffix {
             // `8MB` in one token.
             Some(suffix) => Name { text: suffix, span: start.end },
             None => match tokens.name() {
                 Some(unit) => unit,
+                None if !tokens.at_end() && !tokens.peek(',') => {
+                    let help = "amounts are written out, such as `8 MB` or `1.5 GiB`";
+                    return self.expected("a unit", help, tokens);
+                }
                 None => {
                     let help = "add one of KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)";
                     self.report.error(start, "the amount has no unit", help);
@@ -266,7 +287,9 @@ impl Parser<'_> {
         };
         let place = start.to(&unit);
         let Some(&(_, size, units)) = UNITS.iter().find(|(name, ..)| *name == unit.text) else {
-            let other_case = UNITS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&unit.text));
+            let other_case = UNITS.iter().find(|(name, ..)| {
+                name.trim_end_matches('B').eq_ignore_ascii_case(unit.text.trim_end_matches(['b', 'B']))
+            });
             let help = match other_case {
                 Some((name, ..)) => format!("did you mean `{name}`?"),
                 None => "units are KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)".to_string(),
@@ -294,6 +317,7 @@ struct Attribute<'a> {
     inside: Tokens<'a>,
     last: Place,
     hash: Span,
+    bang: Option<Span>,
     bracket: Span,
     content: Tokens<'a>,
 }

@@ -1,10 +1,11 @@
 //! Expressions: numbers, names, calls, method chains, and operators with Rust's precedence.
 
+use plimsoll_plan::layers;
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
 use crate::ast::{Argument, Call, Expr, ExprKind, Name, Operator, Place, Reference, Target};
-use crate::limits;
+use crate::{limits, suggest};
 
 /// What a message suggests where no expression could be read.
 const EXAMPLES: &str = "write a number, a name, or an expression such as `2 * width + 1`";
@@ -18,7 +19,7 @@ impl Parser<'_> {
     /// Operands joined by operators that bind at least as strongly as `least`.
     fn operations(&mut self, tokens: &mut Tokens, least: u8) -> Option<Expr> {
         let mut left = self.unary(tokens)?;
-        while let Some((operator, characters)) = operator(tokens) {
+        while let Some((operator, characters)) = self.next_operator(tokens)? {
             let precedence = operator.precedence();
             if precedence < least {
                 break;
@@ -54,6 +55,37 @@ impl Parser<'_> {
         Some(left)
     }
 
+    /// The operator that comes next. `None` after one that this language does not have.
+    fn next_operator(&mut self, tokens: &mut Tokens) -> Option<Option<(Operator, usize)>> {
+        let numbers = "numbers have `+`, `-`, `*`, `/` and `%`";
+        let (text, help) = match tokens.peek_operator() {
+            Some(('*', Some('*'))) => ("**", "write the product out: `2 * 2 * 2`"),
+            Some(('^', _)) => ("^", "for a power, write the product out: `2 * 2 * 2`"),
+            Some(('<', Some('<'))) => ("<<", numbers),
+            Some(('>', Some('>'))) => (">>", numbers),
+            Some(('@', _)) => {
+                ("@", "`linear` multiplies by a learned matrix; products of two values are not yet in this version")
+            }
+            _ => {
+                if let Some(start) = tokens.word("as") {
+                    let last = tokens.name().map_or(start, |name| name.span);
+                    let place = Place { start, end: last };
+                    self.report.error(place, "numbers have no Rust types here", "leave `as` and the type out");
+                }
+                for (word, operator) in [("and", Operator::And), ("or", Operator::Or)] {
+                    if tokens.peek_word(word) {
+                        let message = format!("`{word}` is written `{}`", operator.text());
+                        self.report.error(tokens.span(), message, format!("write `a {} b`", operator.text()));
+                        return Some(Some((operator, 1)));
+                    }
+                }
+                return Some(operator(tokens));
+            }
+        };
+        self.report.error(tokens.span(), format!("there is no operator `{text}`"), help);
+        None
+    }
+
     /// Signs and what they stand before.
     fn unary(&mut self, tokens: &mut Tokens) -> Option<Expr> {
         let mut signs = Vec::new();
@@ -62,6 +94,9 @@ impl Parser<'_> {
                 signs.push((span, '-'));
             } else if let Some(span) = tokens.punct('!') {
                 signs.push((span, '!'));
+            } else if tokens.peek_word("not") && self.is_not(*tokens) {
+                self.report.error(tokens.span(), "`not` is written `!`", "write `!(a == b)`, or `a != b`");
+                tokens.skip();
             } else {
                 break;
             }
@@ -80,9 +115,23 @@ impl Parser<'_> {
         Some(expr)
     }
 
+    /// Whether `not` stands before an operand, and is no name.
+    fn is_not(&self, mut tokens: Tokens) -> bool {
+        tokens.skip();
+        tokens.ident().is_some() || tokens.literal().is_some()
+    }
+
     /// An operand with the methods called on it: `x.conv1().relu()`.
     fn postfix(&mut self, tokens: &mut Tokens) -> Option<Expr> {
         let receiver = self.operand(tokens)?;
+        if let ExprKind::Name(name, _) = &receiver.kind
+            && let Some(index) = tokens.group(Delimiter::Bracket)
+        {
+            let help = format!("`{name}(x)` runs a whole list; what is to be called alone is a member of its own");
+            self.report.error(receiver.place.to(index.place), "lists and values have no index", help);
+            tokens.group(Delimiter::Parenthesis);
+            return None;
+        }
         if !tokens.peek('.') || tokens.peek_operator() == Some(('.', Some('.'))) {
             return Some(receiver);
         }
@@ -169,7 +218,7 @@ impl Parser<'_> {
             "true" => ExprKind::Bool(true),
             "false" => ExprKind::Bool(false),
             "if" => {
-                let help = "choose between layers: `if a { conv2d(64) } else { conv2d(32) }`, or use `min` and `max`";
+                let help = "choose where members are declared, `act: if deep { gelu } else { relu }`; numbers have `min` and `max`";
                 self.report.error(place, "`if` chooses a layer, not a number or value", help);
                 return None;
             }
@@ -189,8 +238,10 @@ impl Parser<'_> {
             last = name;
         }
         let place = start.to(tokens.last());
-        if tokens.peek_group(Delimiter::Parenthesis) {
-            tokens.skip();
+        let called = tokens.group(Delimiter::Parenthesis).is_some();
+        if called && let Some(layer) = suggest::nearest(&last.text, layers::DEFINITIONS.iter().map(|d| d.name)) {
+            self.report.error(place, format!("layers need no prefix: `{text}`"), format!("write `{layer}(..)`"));
+            return None;
         }
         let network = self.network.as_deref().unwrap_or("Network");
         self.report.error(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
-use crate::ast::{Expr, ExprKind, Forward, ForwardInput, Let, Place};
+use crate::ast::{Expr, ExprKind, Forward, ForwardInput, Let, Name, Place};
 
 /// The whole form, for messages.
 const FORM: &str = "write `fn forward(x) { let y = x.conv1(); relu(y) }`";
@@ -26,6 +26,9 @@ impl Parser<'_> {
         let before = self.report.mistakes().len();
         let mut inside = inputs.tokens;
         let inputs: Vec<ForwardInput> = self.separated(&mut inside, |parser, tokens| {
+            if parser.no_self(tokens) {
+                return None;
+            }
             let Some(name) = tokens.name() else {
                 return parser.expected("the name of an input", FORM, tokens);
             };
@@ -72,14 +75,26 @@ impl Parser<'_> {
     /// `let`s, and the expression at the end.
     fn statements(&mut self, tokens: &mut Tokens, header: Place) -> (Vec<Let>, Option<Expr>) {
         let mut lets = Vec::new();
-        while tokens.word("let").is_some() {
-            match self.let_statement(tokens) {
-                Some(statement) => lets.push(statement),
-                None => {
-                    tokens.skip_to(';');
-                    tokens.punct(';');
+        loop {
+            if tokens.word("let").is_some() {
+                match self.let_statement(tokens) {
+                    Some(statement) => lets.push(statement),
+                    None => {
+                        tokens.skip_to(';');
+                        tokens.punct(';');
+                    }
                 }
+            } else if let Some(name) = self.assigned(tokens) {
+                let value = self.expression(tokens);
+                lets.push(self.bound(tokens, name, value));
+            } else {
+                break;
             }
+        }
+        if ["for", "while", "loop"].iter().any(|word| tokens.peek_word(word)) {
+            let help = "a list or repetition runs its layers in order: `layers(x)`; what is called again shares its parameters";
+            self.report.error(tokens.span(), "`forward` has no loops", help);
+            return (lets, None);
         }
         if tokens.at_end() {
             let help = "end it with an expression that no `;` follows, such as `relu(y)`";
@@ -92,6 +107,10 @@ impl Parser<'_> {
             return (lets, None);
         }
         let output = self.expression(tokens);
+        if let Some(Expr { kind: ExprKind::List(_), place }) = output {
+            self.report.error(place, "`forward` returns one value", "join several: `concat(a, b)`");
+            return (lets, None);
+        }
         if output.is_some() && !tokens.at_end() {
             if let Some(semicolon) = tokens.punct(';') {
                 if tokens.at_end() {
@@ -109,6 +128,40 @@ impl Parser<'_> {
             return (lets, None);
         }
         (lets, output)
+    }
+
+    /// `self` or `&self` among the inputs.
+    fn no_self(&mut self, tokens: &mut Tokens) -> bool {
+        let mut ahead = *tokens;
+        let start = ahead.punct('&');
+        ahead.word("mut");
+        let Some(span) = ahead.word("self") else { return false };
+        *tokens = ahead;
+        let place = Place { start: start.unwrap_or(span), end: span };
+        let help = "leave it out: members are known by their names, `fc1(x)` or `x.fc1()`";
+        self.report.error(place, "`forward` takes no `self`", help);
+        true
+    }
+
+    /// `name =` or `name +=` without `let`.
+    fn assigned(&mut self, tokens: &mut Tokens) -> Option<Name> {
+        let mut ahead = *tokens;
+        let name = ahead.name()?;
+        let help = match ahead.peek_operator()? {
+            ('=', second) if second != Some('=') => {
+                ahead.skip();
+                format!("values never change: write `let {name} = ..;`, which may take the same name again")
+            }
+            (sign @ ('+' | '-' | '*' | '/'), Some('=')) => {
+                ahead.skip();
+                ahead.skip();
+                format!("values never change: write `let {name} = {name} {sign} ..;`")
+            }
+            _ => return None,
+        };
+        *tokens = ahead;
+        self.report.error(&name, format!("`let` is missing before `{name}`"), help);
+        Some(name)
     }
 
     /// `name = value;` after `let`.
@@ -138,6 +191,11 @@ impl Parser<'_> {
         } else {
             self.expected("`=`", &format!("write `let {name} = ...;`"), tokens)
         };
+        Some(self.bound(tokens, name, value))
+    }
+
+    /// The end of a `let`.
+    fn bound(&mut self, tokens: &mut Tokens, name: Name, value: Option<Expr>) -> Let {
         let value = match value {
             Some(value) => value,
             // The name is known, only not what it is.
@@ -154,7 +212,7 @@ impl Parser<'_> {
                 tokens.punct(';');
             }
         }
-        Some(Let { name, value, used: false })
+        Let { name, value, used: false }
     }
 }
 

@@ -48,7 +48,9 @@ impl Parser<'_> {
                 let message = "expected a number or a word, found text in quotes";
                 let shown = text.value();
                 let is_word = !shown.is_empty() && shown.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                let help = if is_word {
+                let help = if let Some(remedy) = crate::suggest::word(&shown) {
+                    remedy.to_string()
+                } else if is_word {
                     format!("words stand without quotes: `{shown}`")
                 } else {
                     "words stand without quotes".to_string()

@@ -5,6 +5,7 @@ use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
 use crate::ast::{Body, Call, Const, Layer, Member, Name, Place, Target};
+use crate::suggest;
 
 /// What a message suggests where no layer could be read.
 const EXAMPLES: &str =
@@ -17,6 +18,10 @@ impl<'r> Parser<'r> {
         while !tokens.at_end() {
             let before = tokens;
             let attributes = self.member_attributes(&mut tokens);
+            if let (_, Some(place)) = self.visibility(&mut tokens) {
+                let help = "leave it out: a const is as visible as the network, and members are known within";
+                self.report.error(place, "consts and members have no visibility of their own", help);
+            }
             if let Some(span) = tokens.word("const") {
                 let item = self.const_item(&mut tokens, span, attributes.docs);
                 match (item, &mut consts) {
@@ -164,8 +169,10 @@ impl<'r> Parser<'r> {
         if name.text == "if" {
             return self.choice(name.span, tokens);
         }
-        if tokens.peek_operator() == Some((':', Some(':'))) {
-            return self.outside(name, tokens);
+        if tokens.peek_operator() == Some((':', Some(':')))
+            || tokens.peek_operator().is_some_and(|(a, b)| a == '.' && b != Some('.'))
+        {
+            return self.prefixed(name, tokens);
         }
         let mut place = Place::from(&name);
         let mut arguments = Vec::new();
@@ -179,6 +186,35 @@ impl<'r> Parser<'r> {
             return Some(Layer::Unknown);
         }
         Some(Layer::Call(Call { name, arguments, place, target: Target::Unknown }))
+    }
+
+    /// `nn.Linear(10)` or `crate::Basic(10)`. Takes the whole path.
+    fn prefixed(&mut self, first: Name, tokens: &mut Tokens) -> Option<Layer> {
+        let start = Place::from(&first);
+        let (mut text, mut last) = (first.text.clone(), first);
+        loop {
+            let separator = match tokens.punct2(':', ':') {
+                Some(_) => "::",
+                None if tokens.punct('.').is_some() => ".",
+                None => break,
+            };
+            let Some(name) = tokens.name() else { break };
+            text = format!("{text}{separator}{name}");
+            last = name;
+        }
+        let place = start.to(tokens.last());
+        tokens.group(Delimiter::Parenthesis);
+        match suggest::nearest(&last.text, layers::DEFINITIONS.iter().map(|d| d.name)) {
+            Some(layer) => {
+                self.report.error(place, format!("layers need no prefix: `{text}`"), format!("write `{layer}(..)`"));
+            }
+            None => {
+                let message =
+                    format!("`{text}` lies outside of this network, and a macro cannot see Rust items outside of it");
+                self.report.error(place, message, format!("declare `block {last}(..) {{ .. }}` in this `network!`"));
+            }
+        }
+        Some(Layer::Unknown)
     }
 
     /// `[a, b, c]` or `[a; n]`.
@@ -231,6 +267,10 @@ impl<'r> Parser<'r> {
         let mut branches = Vec::new();
         loop {
             let condition = self.expression(tokens)?;
+            if let Some(equals) = tokens.punct('=') {
+                self.report.error(equals, "`=` does not compare", "write `==`");
+                return None;
+            }
             let layer = self.branch(tokens)?;
             branches.push((Some(condition), layer));
             if tokens.word("else").is_none() {

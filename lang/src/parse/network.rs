@@ -1,11 +1,11 @@
 //! The outermost level: one `struct`, and the blocks it is made of.
 
 use plimsoll_plan::shape::DType;
-use proc_macro2::{Delimiter, Span, TokenStream};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream};
 
 use super::attributes::NetworkAttributes;
 use super::{Parser, Tokens};
-use crate::ast::{Block, Body, Expr, ExprKind, Input, Name, Network, Parameter, Place, Source};
+use crate::ast::{Block, Body, Const, Expr, ExprKind, Input, Name, Network, Parameter, Place, Source};
 use crate::suggest;
 
 /// The whole form, for messages.
@@ -65,7 +65,7 @@ impl Parser<'_> {
     }
 
     /// `pub`, `pub(crate)` or nothing.
-    fn visibility(&mut self, tokens: &mut Tokens) -> (TokenStream, Option<Place>) {
+    pub(super) fn visibility(&mut self, tokens: &mut Tokens) -> (TokenStream, Option<Place>) {
         let mut scope = *tokens;
         let Some(start) = scope.word("pub") else {
             return (TokenStream::new(), None);
@@ -97,7 +97,10 @@ impl Parser<'_> {
         };
         let name = Name::from(ident.clone());
         self.network = Some(name.text.clone());
-        self.no_generics(tokens);
+        // Their names are known, only not what they are.
+        let generics = self.no_generics(tokens).into_iter();
+        let mut consts: Vec<Const> =
+            generics.map(|ident| Const { docs: Vec::new(), name: ident.clone().into(), ident, value: None }).collect();
         let before = self.report.mistakes().len();
         let inputs = match tokens.group(Delimiter::Parenthesis) {
             Some(group) => {
@@ -108,12 +111,11 @@ impl Parser<'_> {
                 self.separated(&mut inside, |parser, tokens| parser.input(tokens))
             }
             None => {
-                self.expected::<()>("`(` and the inputs", FORM, tokens);
+                self.report.error(&name, format!("`{name}` declares no input"), FORM);
                 Vec::new()
             }
         };
         let inputs_known = self.report.mistakes().len() == before;
-        let mut consts = Vec::new();
         let body = self.braces(tokens, |parser, tokens, place| parser.body(tokens, place, Some(&mut consts)));
         let NetworkAttributes { passed_on, docs, train, infer, budget, .. } = attributes;
         Some(Network {
@@ -138,12 +140,13 @@ impl Parser<'_> {
         let Some(name) = tokens.name() else {
             return self.expected("the block's name", form, tokens);
         };
-        self.no_generics(tokens);
         let before = self.report.mistakes().len();
-        let mut parameters = Vec::new();
+        let generics = self.no_generics(tokens).into_iter();
+        let mut parameters: Vec<Parameter> =
+            generics.map(|ident| Parameter { name: ident.into(), default: None }).collect();
         if let Some(group) = tokens.group(Delimiter::Parenthesis) {
             let mut inside = group.tokens;
-            parameters = self.separated(&mut inside, |parser, tokens| parser.parameter(tokens));
+            parameters.extend(self.separated(&mut inside, |parser, tokens| parser.parameter(tokens)));
         }
         let parameters_known = self.report.mistakes().len() == before;
         let body = self.braces(tokens, |parser, tokens, place| parser.body(tokens, place, None));
@@ -163,15 +166,26 @@ impl Parser<'_> {
         }
     }
 
-    fn no_generics(&mut self, tokens: &mut Tokens) {
+    /// Reports `<const N: usize>` and gives its names.
+    fn no_generics(&mut self, tokens: &mut Tokens) -> Vec<Ident> {
+        let mut names = Vec::new();
         if tokens.peek('<') {
             let help = "sizes are `const`s of the network or parameters of a block: `block Basic(channels)`";
             self.report.error(tokens.span(), "networks and blocks have no generic parameters", help);
             while !tokens.at_end() && !tokens.peek_group(Delimiter::Parenthesis) && !tokens.peek_group(Delimiter::Brace)
             {
-                tokens.skip();
+                let starts = tokens.punct('<').is_some() || tokens.punct(',').is_some();
+                tokens.word("const");
+                match tokens.ident() {
+                    Some(name) if starts => names.push(name),
+                    Some(_) => {}
+                    None => {
+                        tokens.skip();
+                    }
+                }
             }
         }
+        names
     }
 
     /// `channels` or `stride = 1`.

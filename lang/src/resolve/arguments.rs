@@ -79,7 +79,7 @@ impl Resolver<'_> {
         for (argument, is_word) in call.arguments.iter_mut().zip(words).skip(values) {
             match &mut argument.value.kind {
                 ExprKind::Name(_, reference) if is_word => *reference = Reference::Word,
-                _ => self.number(&mut argument.value),
+                _ => self.value_of(argument, |name| names.contains(&name)),
             }
         }
         slots
@@ -88,7 +88,9 @@ impl Resolver<'_> {
     /// The arguments of a block, after the first `values`.
     pub(super) fn match_block(&mut self, call: &mut Call, block: usize, values: usize) -> Option<Slots> {
         for argument in call.arguments.iter_mut().skip(values) {
-            self.number(&mut argument.value);
+            let parameters = &self.signatures[block].parameters;
+            let known = argument.name.as_ref().is_none_or(|name| parameters.iter().any(|(p, _)| *p == name.text));
+            self.value_of(argument, |_| known);
         }
         let signature = std::mem::take(&mut self.signatures[block].parameters);
         let names: Vec<&str> = signature.iter().map(|(name, _)| name.as_str()).collect();
@@ -116,6 +118,14 @@ impl Resolver<'_> {
         }
         self.signatures[block].parameters = signature;
         slots
+    }
+
+    /// The value of an argument. A layer that is given to an argument that does not exist is one mistake, not two.
+    fn value_of(&mut self, argument: &mut Argument, exists: impl Fn(&str) -> bool) {
+        let unknown = argument.name.as_ref().is_some_and(|name| !exists(&name.text));
+        if !(unknown && self.is_layer(&argument.value)) {
+            self.number(&mut argument.value);
+        }
     }
 
     /// Which argument is which. Reports those that are none, or given twice.
@@ -167,7 +177,16 @@ impl Resolver<'_> {
             };
             if slots[slot].is_some() {
                 let message = format!("`{}` is given twice", names[slot]);
-                self.report.error(argument.place(), message, "keep one of them");
+                let by_position = slot > 0 && slots[slot].is_some_and(|i| arguments[i].name.is_none());
+                let help = match by_position {
+                    true => format!(
+                        "it is the argument in position {} already; `{callee}` takes {}; input sizes are inferred and never given",
+                        slot + 1,
+                        describe()
+                    ),
+                    false => "keep one of them".to_string(),
+                };
+                self.report.error(argument.place(), message, help);
                 all_well = false;
             }
             slots[slot] = Some(i);
@@ -197,17 +216,35 @@ impl Resolver<'_> {
         let training = settings.name.text == "train";
         let names = if training { TRAIN } else { INFER };
         let mut seen: Vec<&str> = Vec::new();
+        let mut by_position = false;
+        let optimizer = settings.given("optimizer").and_then(|value| match &value.kind {
+            ExprKind::Name(name, _) => Some(name.clone()),
+            ExprKind::Call(call) => Some(call.name.text.clone()),
+            _ => None,
+        });
         for argument in &mut settings.arguments {
             let Some(name) = &argument.name else {
-                let example = if training { "batch = 32" } else { "batch = 1" };
+                let example = if training { "batch = .., optimizer = .., loss = .." } else { "batch = .." };
                 let message = format!("`#[{}]` takes arguments by name", settings.name);
-                self.report.error(argument.value.place, message, format!("write `{example}`"));
+                if !by_position {
+                    self.report.error(
+                        argument.value.place,
+                        message,
+                        format!("write `#[{}({example})]`", settings.name),
+                    );
+                }
+                by_position = true;
                 continue;
             };
             let Some(known) = names.iter().find(|n| **n == name.text).copied() else {
                 let help = match name.text.as_str() {
                     "lr" | "learning_rate" | "weight_decay" | "momentum" | "betas" if training => {
-                        format!("give it to the optimizer: `optimizer = sgd({name} = ..)`")
+                        let optimizer = optimizer.as_deref().unwrap_or("sgd");
+                        format!("give it to the optimizer: `optimizer = {optimizer}({name} = ..)`")
+                    }
+                    "optimizer" | "loss" | "lr" => "it belongs to `#[train]`: leave it out".to_string(),
+                    "epochs" | "steps" | "shuffle" => {
+                        "leave it out: the loop over the data is your program's".to_string()
                     }
                     "recompute" => "`recompute` is not yet in this version: leave it out".to_string(),
                     text => match RENAMED.iter().find(|(theirs, ours)| *theirs == text && names.contains(ours)) {
@@ -242,7 +279,6 @@ impl Resolver<'_> {
                     suggest::nearest(text, TRAIN.iter().copied()) == Some(name)
                         || RENAMED.iter().any(|(theirs, ours)| *theirs == text && *ours == name)
                 };
-                let by_position = settings.arguments.iter().any(|argument| argument.name.is_none());
                 if !seen.contains(&name) && !by_position && !settings.arguments.iter().any(meant) {
                     let message = format!("`#[train]` needs `{name}`");
                     self.report.error(&settings.name, message, format!("add `{example}`"));

@@ -17,6 +17,25 @@ pub(super) enum Sort {
     Unknown,
 }
 
+/// What other languages write before the call of a layer.
+#[derive(Clone, Copy)]
+enum Prefix {
+    /// `self`.
+    Itself,
+    /// PyTorch's modules.
+    Module,
+}
+
+impl Prefix {
+    fn find(name: &str) -> Option<Prefix> {
+        match name {
+            "self" => Some(Prefix::Itself),
+            "F" | "nn" | "torch" => Some(Prefix::Module),
+            _ => None,
+        }
+    }
+}
+
 impl Resolver<'_> {
     /// An expression outside of `forward`, or an argument of a layer: consts and parameters only, and within `forward`
     /// numbers that a `let` bound.
@@ -32,6 +51,7 @@ impl Resolver<'_> {
 
     /// Any expression.
     pub(super) fn expression(&mut self, expr: &mut Expr) -> Sort {
+        self.without_prefix(expr);
         match &mut expr.kind {
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) => Sort::Number,
             ExprKind::Unknown => Sort::Unknown,
@@ -75,6 +95,22 @@ impl Resolver<'_> {
         }
     }
 
+    /// `self.fc1(x)` and `F.relu(x)` as the calls that they are meant to be, after reporting the prefix.
+    fn without_prefix(&mut self, expr: &mut Expr) {
+        let ExprKind::Chain(receiver, calls) = &mut expr.kind else { return };
+        let ExprKind::Name(name, _) = &receiver.kind else { return };
+        let bound = self.locals.iter().any(|local| local.name == *name) || self.members.contains_key(name);
+        if !self.in_forward || bound || Prefix::find(name).is_none() || calls[0].arguments.is_empty() {
+            return;
+        }
+        self.unknown_name(&name.clone(), receiver.place);
+        let first = calls.remove(0);
+        **receiver = Expr { place: first.place, kind: ExprKind::Call(first) };
+        if calls.is_empty() {
+            expr.kind = std::mem::replace(&mut receiver.kind, ExprKind::Unknown);
+        }
+    }
+
     /// A name on its own.
     fn name(&mut self, text: &str, place: Place) -> (Reference, Sort) {
         if self.in_forward {
@@ -84,6 +120,8 @@ impl Resolver<'_> {
             }
             if let Some(&i) = self.members.get(text) {
                 self.members_used[i] = true;
+                // What was to be given to it may seem unused.
+                self.unknown_seen |= !self.values[i];
                 return (Reference::Member(i), Sort::Value);
             }
         }
@@ -104,6 +142,22 @@ impl Resolver<'_> {
             self.report.error(place, message, format!("write `{text}(x)` or `x.{text}()`"));
             return;
         }
+        if let Some(prefix) = Prefix::find(text).filter(|_| self.in_forward) {
+            if self.outside.insert(text.to_string()) && !self.incomplete {
+                let (message, help) = match prefix {
+                    Prefix::Itself => {
+                        ("`self` is not needed".to_string(), "members are known by their names: `fc1(x)` or `x.fc1()`")
+                    }
+                    Prefix::Module => (format!("layers need no prefix `{text}`"), "write `relu(x)` or `x.relu()`"),
+                };
+                self.report.error(place, message, help);
+            }
+            return;
+        }
+        if let Some(help) = suggest::word(text) {
+            self.report.error(place, format!("unknown name `{text}`"), help);
+            return;
+        }
         let near = self.nearest_in_scope(text);
         let network = &self.network;
         let help = match near {
@@ -113,12 +167,32 @@ impl Resolver<'_> {
             None if self.in_forward => {
                 format!("bind it with `let {text} = ..;`, or take it as an input: `fn forward(x, {text})`")
             }
+            // Declaring it once helps everywhere.
+            None if !self.outside.insert(text.to_string()) => return,
+            None if self.parameter_elsewhere(text).is_some() => {
+                let (other, own) = (self.parameter_elsewhere(text).unwrap_or(""), self.block.as_deref().unwrap_or(""));
+                match own {
+                    "" => {
+                        format!("it is a parameter of block `{other}`, known there only: declare `const {text} = ..;`")
+                    }
+                    own => {
+                        format!("it is a parameter of block `{other}`, known there only: declare `block {own}({text})`")
+                    }
+                }
+            }
             None => format!(
                 "a macro cannot see Rust constants outside of it: declare `const {text} = ..;` in the network, which exports \
                  it as `{network}::{text}`"
             ),
         };
         self.report.error(place, format!("unknown name `{text}`"), help);
+    }
+
+    /// The block that has such a parameter.
+    fn parameter_elsewhere(&self, text: &str) -> Option<&str> {
+        let mut blocks = self.block_names.iter();
+        let found = blocks.find(|(_, block)| self.signatures[**block].parameters.iter().any(|(name, _)| name == text));
+        found.map(|(name, _)| name.as_str())
     }
 
     /// The name in scope that `text` was probably meant to be. It counts as used.

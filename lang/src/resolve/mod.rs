@@ -7,11 +7,11 @@ mod arguments;
 mod expressions;
 mod forward;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plimsoll_plan::layers;
 
-use crate::ast::{Block, Body, Call, Layer, Member, Name, Place, Source, Target};
+use crate::ast::{Block, Body, Call, Expr, ExprKind, Layer, Member, Name, Place, Source, Target};
 use crate::report::Report;
 use crate::suggest;
 pub use arguments::{describe, place_of};
@@ -32,6 +32,9 @@ pub fn resolve(source: &mut Source, report: &mut Report) {
         members_used: Vec::new(),
         incomplete: false,
         unknown_seen: false,
+        outside: HashSet::new(),
+        block: None,
+        values: Vec::new(),
         locals: Vec::new(),
         in_forward: false,
         report,
@@ -101,6 +104,12 @@ struct Resolver<'r> {
     incomplete: bool,
     /// Whether the `forward` at hand has a name that refers to nothing.
     unknown_seen: bool,
+    /// The names from outside that were reported: declaring one helps wherever it is used.
+    outside: HashSet<String>,
+    /// The block at hand.
+    block: Option<String>,
+    /// Of the members of the body at hand, those that are values themselves.
+    values: Vec<bool>,
     /// Inputs and `let`s of the `forward` at hand.
     locals: Vec<Local>,
     in_forward: bool,
@@ -122,7 +131,9 @@ impl Resolver<'_> {
             }
             self.parameters.entry(parameter.name.text.clone()).or_insert(i);
         }
+        self.block = Some(block.name.text.clone());
         self.body(&mut block.body);
+        self.block = None;
         self.parameters.clear();
     }
 
@@ -131,6 +142,8 @@ impl Resolver<'_> {
         self.unknown_seen = false;
         self.members_used = vec![body.forward.is_none(); body.members.len()];
         self.members.clear();
+        let is_value = |member: &Member| matches!(&member.layer, Layer::Call(call) if call.name.text == "parameter");
+        self.values = body.members.iter().map(is_value).collect();
         for (i, member) in body.members.iter().enumerate() {
             if let Some(name) = &member.name {
                 self.members.entry(name.text.clone()).or_insert(i);
@@ -199,15 +212,34 @@ impl Resolver<'_> {
             }
         } else {
             self.unknown_layer(&call.name);
-            for argument in &mut call.arguments {
-                self.number(&mut argument.value);
+            // Under another spelling it takes the same arguments.
+            match layers::DEFINITIONS.iter().find(|definition| suggest::same(definition.name, &call.name.text)) {
+                Some(definition) => {
+                    self.match_definition(call, definition.arguments, 0);
+                }
+                None => {
+                    for argument in &mut call.arguments {
+                        if !self.is_layer(&argument.value) {
+                            self.number(&mut argument.value);
+                        }
+                    }
+                }
             }
         }
     }
 
+    /// Whether this is the name or the call of a layer or block, which is never a number.
+    fn is_layer(&self, expr: &Expr) -> bool {
+        let name = match &expr.kind {
+            ExprKind::Name(name, _) => name,
+            ExprKind::Call(call) => &call.name.text,
+            _ => return false,
+        };
+        layers::find(name).is_some() || self.block_names.contains_key(name)
+    }
+
     /// `tied(member)`.
     fn tied(&mut self, call: &mut Call) {
-        use crate::ast::ExprKind;
         let path = match &call.arguments[..] {
             [argument] if argument.name.is_none() => match &argument.value.kind {
                 ExprKind::Name(text, _) => Some(vec![Name { text: text.clone(), span: argument.value.place.start }]),

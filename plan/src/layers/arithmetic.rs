@@ -38,6 +38,27 @@ fn broadcast(a: &Shape, b: &Shape) -> Option<Shape> {
     extents.collect::<Option<Vec<u64>>>().map(Shape)
 }
 
+/// What would give a value of shape `from` the shape `to`, for the two cases that every residual network meets.
+fn match_shapes(to: &Shape, from: &Shape) -> Option<String> {
+    match (&to.0[..], &from.0[..]) {
+        ([outer @ .., features], [other @ .., _]) if outer == other => {
+            Some(format!("`linear({features})` makes {to} of {from}"))
+        }
+        (&[channels, height, width], &[other, from_height, from_width]) => {
+            let stride = from_height.div_ceil(height);
+            if from_height.div_ceil(stride) == height && from_width.div_ceil(stride) == width {
+                let stride = if stride > 1 { format!(", stride = {stride}") } else { String::new() };
+                return Some(format!("`conv2d({channels}, kernel = 1{stride})` makes {to} of {from}"));
+            }
+            (channels == other && from_height > height).then(|| {
+                "a convolution with `padding` of half its kernel keeps height and width, such as `kernel = 3, padding = 1`"
+                    .to_string()
+            })
+        }
+        _ => None,
+    }
+}
+
 impl Rule for Arithmetic {
     fn kind(&self) -> &'static str {
         match self {
@@ -55,10 +76,10 @@ impl Rule for Arithmetic {
             }
         }
         let Some(shape) = broadcast(&a.shape, &b.shape) else {
-            return Err(format!(
-                "the shapes {} and {} do not match\nhelp: extents must be equal, or one of them 1, counted from the last axis",
-                a.shape, b.shape
-            ));
+            let help = match_shapes(&a.shape, &b.shape)
+                .or_else(|| match_shapes(&b.shape, &a.shape))
+                .unwrap_or_else(|| "extents must be equal, or one of them 1, counted from the last axis".to_string());
+            return Err(format!("the shapes {} and {} do not match\nhelp: {help}", a.shape, b.shape));
         };
         Ok(ValueType { dtype: DType::F32, shape, batched: a.batched || b.batched })
     }

@@ -69,11 +69,13 @@ impl Rule for BatchNorm {
             (1, 3) => Err(format!(
                 "`batchnorm1d` needs [channels] or [channels, length], but its input is {input}\nhelp: use `batchnorm2d`"
             )),
-            (1, _) => Err(format!("`batchnorm1d` needs [channels] or [channels, length], but its input is {input}")),
+            (1, _) => Err(format!(
+                "`batchnorm1d` needs [channels] or [channels, length], but its input is {input}\nhelp: `reshape` or `permute` to such axes first"
+            )),
             (_, 1 | 2) => Err(format!(
                 "`batchnorm2d` needs [channels, height, width], but its input is {input}\nhelp: use `batchnorm1d`"
             )),
-            _ => Err(format!("`batchnorm2d` needs [channels, height, width], but its input is {input}")),
+            _ => Err(super::no_image("batchnorm2d", 2, input)),
         }
     }
 

@@ -30,6 +30,11 @@ impl Concat {
     }
 }
 
+/// Whether two values agree in all axes but one.
+fn agree(a: &ValueType, b: &ValueType, axis: usize) -> bool {
+    a.shape.rank() == b.shape.rank() && (0..a.shape.rank()).all(|i| i == axis || a.shape.0[i] == b.shape.0[i])
+}
+
 impl Rule for Concat {
     fn kind(&self) -> &'static str {
         "concat"
@@ -38,7 +43,10 @@ impl Rule for Concat {
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
         let first = &inputs[0];
         let Some(axis) = resolve_axis(self.axis, first.shape.rank()) else {
-            return Err(format!("axis {} does not exist in {first} (the batch is not counted)", self.axis));
+            return Err(format!(
+                "`axis` = {} does not exist in {first}\nhelp: axes count from 0, without the batch",
+                self.axis
+            ));
         };
         let mut output = ValueType { batched: inputs.iter().any(|input| input.batched), ..first.clone() };
         output.shape.0[axis] = 0;
@@ -46,11 +54,17 @@ impl Rule for Concat {
             if input.dtype != DType::F32 {
                 return Err(format!("`concat` needs f32 values, but one is {input}"));
             }
-            let same = input.shape.rank() == first.shape.rank()
-                && (0..first.shape.rank()).all(|i| i == axis || input.shape.0[i] == first.shape.0[i]);
-            if !same {
+            if !agree(first, input, axis) {
+                let help = match (0..first.shape.rank()).find(|&other| inputs.iter().all(|i| agree(first, i, other))) {
+                    Some(other) => format!("`axis = {other}` would do: axes count from 0, without the batch"),
+                    None if first.shape.rank() == 3 && axis == 0 => {
+                        "a convolution with `padding` of half its kernel keeps height and width, such as `kernel = 3, padding = 1`"
+                            .to_string()
+                    }
+                    None => "give the layers before it outputs that agree".to_string(),
+                };
                 return Err(format!(
-                    "`concat` along axis {axis} needs values that agree in all other axes, but they are {first} and {input}"
+                    "`concat` along axis {axis} needs values that agree in all other axes, but they are {first} and {input}\nhelp: {help}"
                 ));
             }
             let total = output.shape.0[axis].checked_add(input.shape.0[axis]);

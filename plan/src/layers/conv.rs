@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::window::Window;
-use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Workspace, one_float};
+use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Workspace, groups_that_divide, no_image, one_float};
 use crate::arguments::{Argument, ArgumentError, Arguments, Default, Definition, Kind, optional, required};
 use crate::shape::{Shape, Size, ValueType};
 
@@ -73,7 +73,8 @@ pub(super) fn check_groups(out_channels: u64, groups: u64) -> Result<(), Argumen
     if out_channels.is_multiple_of(groups) {
         return Ok(());
     }
-    let message = format!("`groups` = {groups} does not divide out_channels = {out_channels}");
+    let help = groups_that_divide(groups, out_channels);
+    let message = format!("`groups` = {groups} does not divide out_channels = {out_channels}\nhelp: {help}");
     Err(ArgumentError::new("groups", message))
 }
 
@@ -97,8 +98,7 @@ pub(super) fn image(kind: &str, axes: usize, input: &ValueType) -> Result<[u64; 
     match (axes, &input.shape.0[..]) {
         (1, &[channels, length]) => Ok([channels, 1, length]),
         (2, &[channels, height, width]) => Ok([channels, height, width]),
-        (1, _) => Err(format!("`{kind}` needs an input of [channels, length], but its input is {input}")),
-        _ => Err(format!("`{kind}` needs an input of [channels, height, width], but its input is {input}")),
+        _ => Err(no_image(kind, axes, input)),
     }
 }
 
@@ -138,7 +138,11 @@ impl Rule for Conv {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), self.axes, input)?;
         if !channels.is_multiple_of(self.groups) {
-            return Err(format!("groups = {} does not divide the input's {channels} channels", self.groups));
+            let help = groups_that_divide(self.groups, channels);
+            return Err(format!(
+                "`groups` = {} does not divide the input's {channels} channels\nhelp: {help}",
+                self.groups
+            ));
         }
         let [height, width] = self.window.output([height, width])?;
         let shape =

@@ -71,7 +71,11 @@ impl Rule for ConvTranspose {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), 2, input)?;
         if !channels.is_multiple_of(self.groups) {
-            return Err(format!("groups = {} does not divide the input's {channels} channels", self.groups));
+            let help = super::groups_that_divide(self.groups, channels);
+            return Err(format!(
+                "`groups` = {} does not divide the input's {channels} channels\nhelp: {help}",
+                self.groups
+            ));
         }
         let mut shape = vec![self.out_channels];
         for (axis, extent) in [height, width].into_iter().enumerate() {

@@ -44,7 +44,11 @@ impl Rule for GroupNorm {
             return Err("`groupnorm` needs an axis of channels, but its input is one number a sample".into());
         };
         if !channels.is_multiple_of(self.groups) {
-            return Err(format!("groups = {} does not divide the input's {channels} channels", self.groups));
+            let help = super::groups_that_divide(self.groups, channels);
+            return Err(format!(
+                "`groups` = {} does not divide the input's {channels} channels\nhelp: {help}",
+                self.groups
+            ));
         }
         Ok(input.clone())
     }

@@ -84,9 +84,7 @@ impl Rule for LayerNorm {
             Over::LastAxes(axes) if axes > input.shape.rank() as u64 => {
                 Err(format!("`layernorm` over the last {axes} axes needs as many, but its input is {input}"))
             }
-            Over::Channels if input.shape.rank() != 3 => {
-                Err(format!("`layernorm2d` needs an input of [channels, height, width], but its input is {input}"))
-            }
+            Over::Channels if input.shape.rank() != 3 => Err(super::no_image("layernorm2d", 2, input)),
             _ => Ok(input.clone()),
         }
     }

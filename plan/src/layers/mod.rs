@@ -306,13 +306,47 @@ pub(crate) fn resolve_axis(axis: i64, rank: usize) -> Option<usize> {
     (0..rank as i64).contains(&resolved).then_some(resolved as usize)
 }
 
+/// What to do about a number of groups that does not divide `channels`: the nearest ones that do.
+pub(crate) fn groups_that_divide(groups: u64, channels: u64) -> String {
+    let below = (1..groups.min(channels + 1)).rev().find(|groups| channels.is_multiple_of(*groups));
+    let above = (groups..=channels).find(|groups| channels.is_multiple_of(*groups));
+    let near: Vec<String> = below.into_iter().chain(above).map(|groups| format!("`groups = {groups}`")).collect();
+    format!("{} divides them", near.join(" or "))
+}
+
+/// That a layer over the last `axes` axes, after the channels, does not suit its input, and why that may be.
+pub(crate) fn no_image(kind: &str, axes: usize, input: &ValueType) -> String {
+    let extents = &input.shape.0;
+    let (form, other, reshaped) = match axes {
+        1 => {
+            ("[channels, length]", kind.replace("1d", "2d"), format!("reshape([1, {}])", extents.first().unwrap_or(&1)))
+        }
+        _ => ("[channels, height, width]", kind.replace("2d", "1d"), {
+            let [height, width] = extents.first_chunk().copied().unwrap_or([28, 28]);
+            format!("reshape([1, {height}, {width}])")
+        }),
+    };
+    let has_other = find(&other).is_some() && other != kind;
+    let help = match (axes, extents.len()) {
+        (1, 3) if has_other => format!("use `{other}` for an image, or leave the batch out, which no shape has"),
+        (2, 4) | (1, 3) => "leave the batch out: no shape has it".to_string(),
+        (2, 2) if has_other => format!("one channel is an axis too: `{reshaped}` first; for a sequence, `{other}`"),
+        (2, 2) | (1, 1) => format!("one channel is an axis too: `{reshaped}` first"),
+        (2, 1) => "put it before `flatten`, or `reshape` to three axes first".to_string(),
+        _ => "`reshape` or `permute` to such axes first".to_string(),
+    };
+    format!("`{kind}` needs an input of {form}, but its input is {input}\nhelp: {help}")
+}
+
 /// The only input, which must be `f32`.
 pub(crate) fn one_float<'a>(kind: &str, inputs: &'a [ValueType]) -> Result<&'a ValueType, String> {
     let input = &inputs[0];
     if input.dtype == DType::F32 {
         return Ok(input);
     }
-    Err(format!(
-        "`{kind}` needs f32 values, but its input is {input}\nhelp: `normalize(mean = [0.0], std = [1.0])` makes floats of bytes"
-    ))
+    let help = match input.dtype {
+        DType::U8 => "put `normalize(mean = [0.0], std = [1.0])` before it, which makes floats of bytes",
+        _ => "declare the input as f32: no layer of this version takes indices",
+    };
+    Err(format!("`{kind}` needs f32 values, but its input is {input}\nhelp: {help}"))
 }

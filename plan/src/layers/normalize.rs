@@ -18,8 +18,9 @@ pub static NORMALIZE: Definition<Layer> = Definition {
     build: |a| {
         let (mean, std) = (a.floats("mean"), a.floats("std"));
         if mean.len() != std.len() {
+            let (means, stds) = (mean.len(), std.len());
             let message =
-                format!("`std` has {} numbers and `mean` has {}: one for each channel", std.len(), mean.len());
+                format!("`mean` and `std` have {means} and {stds} numbers, but both need one for each channel");
             return Err(ArgumentError::new("std", message));
         }
         if let Some(wrong) = std.iter().find(|s| **s <= 0.0) {
@@ -46,13 +47,16 @@ impl Rule for Normalize {
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
         let input = &inputs[0];
         if input.dtype == DType::I32 {
-            return Err(format!("`normalize` takes bytes or floats, but its input is {input}"));
+            return Err(format!(
+                "`normalize` takes bytes or floats, but its input is {input}\nhelp: declare the input as u8 or f32"
+            ));
         }
         let channels = input.shape.0.first().copied().unwrap_or(1);
         if self.mean.len() != 1 && self.mean.len() as u64 != channels {
             return Err(format!(
-                "`normalize` has {} numbers, but its input {input} has {channels} channels\nhelp: give one number, or one for each channel",
-                self.mean.len()
+                "`mean` has {} numbers, but the input {input} has {channels} channel{}\nhelp: give one number, or one for each channel",
+                self.mean.len(),
+                if channels == 1 { "" } else { "s" }
             ));
         }
         Ok(ValueType { dtype: DType::F32, ..input.clone() })

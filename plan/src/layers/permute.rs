@@ -40,8 +40,16 @@ impl Rule for Permute {
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
         let input = one_float("permute", inputs)?;
         if self.axes.len() != input.shape.rank() {
+            let without_batch: Vec<usize> = self.axes.iter().filter_map(|axis| axis.checked_sub(1)).collect();
+            let help = match self.axes.len() == input.shape.rank() + 1 && self.axes[0] == 0 {
+                true => format!("leave the batch out: `permute({without_batch:?})`"),
+                false => format!(
+                    "name each of its axes once, from 0 to {}, without the batch",
+                    input.shape.rank().max(1) - 1
+                ),
+            };
             return Err(format!(
-                "`permute` of {} axes does not match its input {input}, which has {} (the batch is not counted)",
+                "`axes` names {} axes, but the input {input} has {}\nhelp: {help}",
                 self.axes.len(),
                 input.shape.rank()
             ));

@@ -32,7 +32,10 @@ impl Rule for Softmax {
         let input = one_float("softmax", inputs)?;
         match resolve_axis(self.axis, input.shape.rank()) {
             Some(_) => Ok(input.clone()),
-            None => Err(format!("axis {} does not exist in {input} (the batch is not counted)", self.axis)),
+            None => Err(format!(
+                "`axis` = {} does not exist in {input}\nhelp: axes count from 0, without the batch",
+                self.axis
+            )),
         }
     }
 

@@ -77,7 +77,9 @@ impl Rule for View {
                 let rank = input.shape.rank();
                 let start = *start_axis as usize;
                 if start > 0 && start >= rank {
-                    return Err(format!("axis {start} does not exist in {input} (the batch is not counted)"));
+                    return Err(format!(
+                        "`start_axis` = {start} does not exist in {input}\nhelp: axes count from 0, without the batch: leave it out to flatten all"
+                    ));
                 }
                 let merged = input.shape.0[start..].iter().product();
                 Shape(input.shape.0[..start].iter().copied().chain([merged]).collect())
@@ -99,10 +101,26 @@ fn reshape(dims: &[i64], input: &ValueType) -> Result<Shape, String> {
         let shape = Shape(dims.iter().map(|&d| d.unsigned_abs()).collect());
         let asked = known.map_or("more than 2^64".to_string(), |known| known.to_string());
         match dims.contains(&-1) {
-            true => format!("{input} has {elements} elements, which its other extents, {asked} in all, do not divide"),
-            false => format!(
-                "{input} has {elements} elements and cannot become {shape}, which has {asked}\nhelp: write -1 for the extent that is left over"
+            true => format!(
+                "{input} has {elements} elements, which the other extents, {asked} in all, do not divide\nhelp: choose extents whose product is {elements}; the batch is not among them"
             ),
+            false => {
+                // An extent that could be left open.
+                let others = |i: usize| shape.0.iter().enumerate().filter(move |(j, _)| *j != i);
+                let open = (0..dims.len()).rev().find(|&i| {
+                    let product = others(i).try_fold(1u64, |product, (_, extent)| product.checked_mul(*extent));
+                    product.is_some_and(|product| elements.is_multiple_of(product))
+                });
+                let help = match open {
+                    Some(open) => {
+                        let shown = shape.0.iter().enumerate();
+                        let shown = shown.map(|(i, extent)| if i == open { "-1".into() } else { extent.to_string() });
+                        format!("`[{}]` would leave one extent open", shown.collect::<Vec<_>>().join(", "))
+                    }
+                    None => format!("choose extents whose product is {elements}; the batch is not among them"),
+                };
+                format!("{input} has {elements} elements and cannot become {shape}, which has {asked}\nhelp: {help}")
+            }
         }
     };
     let known = known.ok_or_else(wrong)?;

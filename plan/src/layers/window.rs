@@ -37,7 +37,7 @@ impl Window {
                 let dilated = if self.dilation[axis] > 1 { format!(" (dilated to {reach})") } else { String::new() };
                 return Err(format!(
                     "the kernel's {name} {kernel}{dilated} is larger than its input's {name} {input} with padding {padding} on either side\n\
-                     help: use a smaller kernel, or `padding` of at least {needed}",
+                     help: use a smaller kernel, `padding` of at least {needed}, or smaller strides before it (shapes are [channels, height, width])",
                     name = AXES[axis],
                     kernel = self.kernel[axis],
                     input = extent[axis],

@@ -3,19 +3,28 @@
 use std::fmt::Write;
 
 use crate::footprint::{Footprint, Peak};
+use crate::graph::{Graph, MAX_BATCH};
+use crate::optimizers::Optimizer;
 use crate::plan::Plan;
-use crate::schedule::Class;
-use crate::what_if::{arena_budget, largest_batch, optimizers_that_fit};
+use crate::what_if::{arena_budget, largest_batch, lighter_optimizers};
 
 /// The message for a training budget that is exceeded; `None` where the network fits or has no such budget.
 pub fn training_failure(plan: &Plan, footprint: &Footprint) -> Option<String> {
-    plan.training.as_ref()?;
+    let training = plan.training.as_ref()?;
     let budget = plan.graph.budget.train?;
     let limit = arena_budget(budget, plan.graph.budget.reserve);
     (plan.peak_bytes() > limit).then(|| {
-        let mut message = headline(plan, "training", footprint.batch, plan.peak_bytes(), budget);
+        let mut what = format!("training at batch {}", footprint.batch);
+        if training.placement.length < plan.peak_bytes() {
+            what += &format!(" with evaluation at batch {}", plan.graph.inference_batch());
+        }
+        let mut message = headline(plan, &what, plan.peak_bytes(), budget);
         write_peak(&mut message, plan);
-        write_remedies(&mut message, plan, training_remedies(plan, footprint, limit));
+        write_remedies(&mut message, plan, training_remedies(plan, footprint, limit), || {
+            let sgd = Optimizer::by_name("sgd").expect("there is such an optimizer");
+            let least = plan.graph.clone().batch(1).infer_batch(1).optimizer(sgd);
+            format!("`batch = 1` with `optimizer = sgd` needs {}", need(plan, least))
+        });
         message
     })
 }
@@ -26,14 +35,15 @@ pub fn inference_failure(plan: &Plan) -> Option<String> {
     let limit = arena_budget(budget, plan.graph.budget.reserve);
     (plan.inference_bytes() > limit).then(|| {
         let alone = inference_alone(plan);
-        let mut message = headline(plan, "inference", plan.graph.inference_batch(), plan.inference_bytes(), budget);
+        let what = format!("inference at batch {}", plan.graph.inference_batch());
+        let mut message = headline(plan, &what, plan.inference_bytes(), budget);
         write_peak(&mut message, &alone);
-        let mut remedies = Vec::new();
         let batch = largest_batch(&alone, limit);
-        if batch > 0 {
-            remedies.push(format!("#[infer(batch = {batch})]"));
-        }
-        write_remedies(&mut message, plan, remedies);
+        let smaller = alone.graph.clone().batch(batch);
+        let remedy = Remedy::new(format!("#[infer(batch = {batch})]"), smaller, limit).filter(|_| batch > 0);
+        write_remedies(&mut message, plan, remedy.into_iter().collect(), || {
+            format!("`#[infer(batch = 1)]` needs {}", need(plan, alone.graph.clone().batch(1)))
+        });
         message
     })
 }
@@ -43,16 +53,16 @@ fn inference_alone(plan: &Plan) -> Plan {
     Plan { graph: plan.graph.clone().inference_only(), training: None, inference: plan.inference.clone() }
 }
 
-fn headline(plan: &Plan, what: &str, batch: u64, need: u64, budget: u64) -> String {
+fn headline(plan: &Plan, what: &str, need: u64, budget: u64) -> String {
     let units = plan.graph.budget.units;
     let reserve = plan.graph.budget.reserve;
     let excess = need.saturating_add(reserve) - budget;
-    let reserved = match reserve {
+    let less = match reserve {
         0 => String::new(),
-        reserve => format!(" and {} of it are reserved", units.format_declared(reserve)),
+        reserve => format!(" less a reserve of {}", units.format_declared(reserve)),
     };
     format!(
-        "`{}` does not fit: {what} at batch {batch} needs {}, {} over its budget of {}{reserved}\n\n",
+        "`{}` does not fit: {what} needs {}, {} over its budget of {}{less}\n\n",
         plan.graph.name,
         units.format(need),
         units.format(excess),
@@ -63,62 +73,126 @@ fn headline(plan: &Plan, what: &str, batch: u64, need: u64, budget: u64) -> Stri
 fn write_peak(message: &mut String, plan: &Plan) {
     let units = plan.graph.budget.units;
     let peak = Peak::new(plan);
-    let mut line = |label: &str, bytes: u64| {
-        writeln!(message, "{label:<21}{:>8}", units.format(bytes)).expect("strings take any text");
-    };
-    for &(class, bytes) in &peak.classes {
-        line(class.label(), bytes);
-    }
     let padding = peak.alignment_bytes + peak.idle_bytes;
-    // Worth a line only where it is seen in three digits of the whole.
-    if padding > plan.peak_bytes() / 1000 {
-        line("alignment and gaps", padding);
+    let classes = peak.classes.iter().map(|(class, bytes)| (class.label(), *bytes));
+    for (label, bytes) in classes.chain([("alignment and gaps", padding)]) {
+        // Worth a line only where it is seen in three digits of the whole.
+        if bytes > plan.peak_bytes() / 1000 {
+            writeln!(message, "{label:<21}{:>8}", units.format(bytes)).expect("strings take any text");
+        }
     }
-    writeln!(message, "peak at {}", peak.step).expect("strings take any text");
-    message.push_str("the largest buffers there:\n");
+    writeln!(message, "peak at {}, where the largest buffers are", peak.step).expect("strings take any text");
     for (name, bytes) in &peak.largest {
-        writeln!(message, "  {name}, {}", units.format(*bytes)).expect("strings take any text");
+        let name = match name.split_once(' ') {
+            Some((path, what)) => format!("`{path}` {what}"),
+            None => format!("`{name}`"),
+        };
+        writeln!(message, "  {name}: {}", units.format(*bytes)).expect("strings take any text");
     }
 }
 
-fn write_remedies(message: &mut String, plan: &Plan, remedies: Vec<String>) {
+fn write_remedies(message: &mut String, plan: &Plan, remedies: Vec<Remedy>, least: impl FnOnce() -> String) {
     if remedies.is_empty() {
-        let units = plan.graph.budget.units;
-        let persistent = Peak::new(plan);
-        let parameters = persistent.classes.iter().find(|(class, _)| *class == Class::Parameter).map_or(0, |c| c.1);
-        let parameters = units.format(parameters);
-        write!(message, "\nnothing smaller fits: the parameters alone take {parameters}\nhelp: raise the budget, or declare fewer or narrower layers")
+        let least = least();
+        write!(message, "\nnothing smaller fits: {least}\nhelp: raise the budget, or declare fewer or narrower layers")
             .expect("strings take any text");
         return;
     }
     message.push_str("\nwhat would fit:");
-    for remedy in remedies {
-        write!(message, "\n  {remedy}").expect("strings take any text");
+    for Remedy { change, bytes } in remedies {
+        let needs = plan.graph.budget.units.format(bytes);
+        write!(message, "\n  {change}: needs {needs}").expect("strings take any text");
+    }
+}
+
+/// What a network needs, for people.
+fn need(plan: &Plan, graph: Graph) -> String {
+    graph.plan().map_or("more".to_string(), |least| plan.graph.budget.units.format(least.peak_bytes()))
+}
+
+/// A change with which the network fits.
+struct Remedy {
+    /// As the user would write it.
+    change: String,
+    /// What the network needs then.
+    bytes: u64,
+}
+
+impl Remedy {
+    /// `change`, if the network that it leads to stays within the limit, which planning it tells.
+    fn new(change: String, graph: Graph, limit: u64) -> Option<Remedy> {
+        let bytes = graph.plan().ok()?.peak_bytes();
+        (bytes <= limit).then_some(Remedy { change, bytes })
     }
 }
 
 /// What would fit, each checked by planning it.
-fn training_remedies(plan: &Plan, footprint: &Footprint, limit: u64) -> Vec<String> {
+fn training_remedies(plan: &Plan, footprint: &Footprint, limit: u64) -> Vec<Remedy> {
     let graph = &plan.graph;
-    let units = graph.budget.units;
+    let batch = footprint.max_batch.unwrap_or(0);
     let mut remedies = Vec::new();
-    match footprint.max_batch {
-        Some(batch) if batch > 0 => {
-            remedies.push(format!("batch = {batch}"));
+    if batch > 0 {
+        remedies.extend(Remedy::new(format!("batch = {batch}"), graph.clone().batch(batch), limit));
+    }
+    remedies.extend(evaluation_remedy(plan, limit));
+    let no_batch_fits = remedies.is_empty();
+    for (text, optimizer) in lighter_optimizers(graph) {
+        let changed = graph.clone().optimizer(optimizer);
+        let remedy = Remedy::new(format!("optimizer = {text}"), changed.clone(), limit);
+        if remedy.is_some() || !no_batch_fits {
+            remedies.extend(remedy);
+        } else if let Ok(other) = changed.plan()
+            && let batch @ 1.. = largest_batch(&other, limit)
+        {
+            remedies.extend(Remedy::new(format!("optimizer = {text}, batch = {batch}"), changed.batch(batch), limit));
         }
-        _ => {}
     }
-    for (optimizer, need) in optimizers_that_fit(graph, limit) {
-        let arguments = match optimizer.state().is_empty() {
-            false if optimizer.name() == "sgd" => "(momentum = 0.9)",
-            _ => "",
-        };
-        remedies.push(format!("optimizer = {}{arguments}: needs {}", optimizer.name(), units.format(need)));
-    }
-    let inference = plan.inference_bytes();
-    if inference <= limit {
-        let batch = graph.inference_batch();
-        remedies.push(format!("inference only, #[infer(batch = {batch})]: needs {}", units.format(inference)));
-    }
+    remedies.extend(inference_remedy(plan, limit));
     remedies
+}
+
+/// A smaller batch for evaluation, where that is too large whatever the batch of training.
+fn evaluation_remedy(plan: &Plan, limit: u64) -> Option<Remedy> {
+    plan.graph.inference_batch?;
+    let training = plan.training.as_ref()?;
+    let room = limit.checked_sub(plan.evaluation_shift())?;
+    if plan.inference_bytes() <= room {
+        return None;
+    }
+    let alone = inference_alone(plan);
+    // What inference may use alone limits its batch as well.
+    let most = match plan.graph.budget.infer {
+        Some(infer) => largest_batch(&alone, arena_budget(infer, plan.graph.budget.reserve)).max(1),
+        None => MAX_BATCH,
+    };
+    if training.placement.length <= limit
+        && let batch @ 1.. = largest_batch(&alone, room).min(most)
+    {
+        return Remedy::new(format!("#[infer(batch = {batch})]"), plan.graph.clone().infer_batch(batch), limit);
+    }
+    // Neither part fits: one batch for both.
+    let same = Graph { inference_batch: None, ..plan.graph.clone() }.plan().ok()?;
+    match largest_batch(&same, limit) {
+        0 => None,
+        batch => {
+            let infer = batch.min(most);
+            let changed = plan.graph.clone().batch(batch).infer_batch(infer);
+            Remedy::new(format!("batch = {batch}, #[infer(batch = {infer})]"), changed, limit)
+        }
+    }
+}
+
+/// The network without its training, if what is declared for that suffices for inference.
+fn inference_remedy(plan: &Plan, limit: u64) -> Option<Remedy> {
+    let budget = &plan.graph.budget;
+    let mut change = format!("inference only, #[infer(batch = {})] for #[train(..)]", plan.graph.inference_batch());
+    let limit = match (budget.infer, budget.train) {
+        (Some(infer), _) => arena_budget(infer, budget.reserve),
+        (None, train) => {
+            let amount = budget.units.format_declared(train.unwrap_or(0));
+            change += &format!(" and infer = {amount} for train = {amount}");
+            limit
+        }
+    };
+    Remedy::new(change, plan.graph.clone().inference_only(), limit)
 }

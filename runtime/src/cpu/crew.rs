@@ -1,13 +1,12 @@
 //! The threads of the CPU device.
 //!
 //! Rayon hands a call from outside of its pool over by a queue, which allocates a block now and then; a training step must
-//! not. So one thread of the pool is ours: it waits for a job, runs it as one of the pool's own threads, and says when it
-//! is done. The caller waits meanwhile.
+//! not. So one thread of the pool never leaves: it waits at a desk for a job, runs it as the pool's thread that it is, and
+//! says when it is done. The caller waits meanwhile.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
 
 use crate::error::Error;
 
@@ -20,9 +19,10 @@ pub struct Crew {
     foreman: Option<Foreman>,
 }
 
+/// The pool, and the desk where one of its threads waits.
 struct Foreman {
     desk: Arc<Desk>,
-    thread: Option<JoinHandle<()>>,
+    _pool: rayon::ThreadPool,
 }
 
 /// Where jobs and their outcomes are laid.
@@ -59,34 +59,16 @@ impl Crew {
         if threads <= 1 || cfg!(miri) {
             return Ok(Crew::alone());
         }
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK);
+        let pool = builder.thread_name(|i| format!("plimsoll-{i}")).build();
         let failed = |message: String| Error::Device { device: "the CPU".to_string(), message };
+        let pool = pool.map_err(|error| failed(error.to_string()))?;
+        // A thread's first theft from another would otherwise allocate its record.
+        pool.broadcast(|_| drop(crossbeam_epoch::pin()));
         let desk = Arc::new(Desk { state: Mutex::new(State::Idle), changed: Condvar::new() });
-        let (sender, receiver) = std::sync::mpsc::channel();
         let shared = Arc::clone(&desk);
-        let builder = std::thread::Builder::new().name("plimsoll-0".to_string()).stack_size(STACK);
-        let thread = builder
-            .spawn(move || {
-                let pool = rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .use_current_thread()
-                    .thread_name(|i| format!("plimsoll-{i}"))
-                    .stack_size(STACK)
-                    .build();
-                match pool {
-                    Ok(_pool) => {
-                        // A thread's first theft would otherwise allocate its record.
-                        rayon::broadcast(|_| drop(crossbeam_epoch::pin()));
-                        let _ = sender.send(Ok(()));
-                        shared.work();
-                    }
-                    Err(error) => {
-                        let _ = sender.send(Err(error.to_string()));
-                    }
-                }
-            })
-            .map_err(|error| failed(error.to_string()))?;
-        receiver.recv().unwrap_or_else(|error| Err(error.to_string())).map_err(failed)?;
-        Ok(Crew { foreman: Some(Foreman { desk, thread: Some(thread) }) })
+        pool.spawn(move || shared.work());
+        Ok(Crew { foreman: Some(Foreman { desk, _pool: pool }) })
     }
 
     /// Runs a function on one of the crew's threads, where [`parallel`](super::parallel) loops use them all.
@@ -149,9 +131,6 @@ impl Drop for Foreman {
         if let Ok(mut state) = self.desk.state.lock() {
             *state = State::Closed;
             self.desk.changed.notify_all();
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
     }
 }

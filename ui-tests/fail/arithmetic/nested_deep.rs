@@ -1,0 +1,12 @@
+// Each level is a block of its own.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        linear(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((64))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        const NORM = 1;
+
+        linear(64), if not NORM == 1 and NORM > 0 { batchnorm1d }, relu, linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+// Nothing is left to train.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = sgd(lr = 0.1), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        #[freeze]
+        backbone: [linear(64), relu],
+        #[freeze]
+        head: linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = sgd(lr = 0.1), loss = cross_entropy)]
+    #[train(accumulate = 4)]
+    struct Net(pixels: f32[784]) {
+        linear(10),
+    }
+}
+
+fn main() {}

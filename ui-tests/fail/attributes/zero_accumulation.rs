@@ -1,0 +1,10 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = sgd(lr = 0.1), loss = cross_entropy, accumulate = 0, clip_grad_norm = 0)]
+    struct Net(pixels: f32[784]) {
+        linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+use plimsoll::network;
+
+const CARD: u64 = 12_000_000_000;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    #[budget(CARD)]
+    struct Net(image: f32[3, 32, 32]) {
+        flatten, linear(10),
+    }
+}
+
+fn main() {
+    println!("{CARD}");
+}

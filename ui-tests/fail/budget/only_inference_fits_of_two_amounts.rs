@@ -1,0 +1,13 @@
+// What is for training must become what is for inference.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 4, optimizer = sgd(lr = 0.1), loss = cross_entropy)]
+    #[budget(train = 52 MB)]
+    struct Wide(pixels: f32[1024]) {
+        linear(4096), relu, linear(2048), relu, linear(10),
+    }
+}
+
+fn main() {}

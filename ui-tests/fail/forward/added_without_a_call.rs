@@ -1,0 +1,15 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        fc1: linear(784),
+        fc2: linear(10),
+
+        fn forward(x) {
+            fc2(x + fc1)
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// `torch.nn.functional`.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        fc1: linear(64),
+        fc2: linear(10),
+
+        fn forward(x) {
+            let y = F.relu(x.fc1());
+            torch::tanh(y).fc2()
+        }
+    }
+}
+
+fn main() {}

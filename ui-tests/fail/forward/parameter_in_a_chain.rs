@@ -1,0 +1,10 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        parameter([784], init = 1.0), linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        const WIDTH = 64;
+        const WIDTH = 128;
+
+        linear(WIDTH), relu, linear(10),
+    }
+}
+
+fn main() {
+    println!("{}", Net::WIDTH);
+}

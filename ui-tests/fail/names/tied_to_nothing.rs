@@ -1,0 +1,10 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = mse)]
+    struct Autoencoder(pixels: f32[784]) {
+        encode: linear(784), relu, tied(encoder),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// Other languages leave a size open with -1 or None.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(image: f32[-1, 28, 28]) {
+        flatten, linear(10),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {}
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use plimsoll::network;
+
+network! {
+    fn net(x) {
+        x.linear(10)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+// A Rust struct has its fields in braces.
+
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net {
+        fc1: linear(64), relu, fc2: linear(10),
+    }
+}
+
+fn main() {
+    println!("{}", Net::PEAK_BYTES);
+}

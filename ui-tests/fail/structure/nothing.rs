@@ -1,0 +1,5 @@
+use plimsoll::network;
+
+network! {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use plimsoll::network;
+
+network! {
+    #[train(batch = 64, optimizer = adam(lr = 1e-3), loss = cross_entropy)]
+    struct Net(pixels: f32[784]) {
+        [linear(64), relu; 4], linear(10),
+    }
+}
+
+fn main() {}
