@@ -1,1 +1,3 @@
 //! Runs Plimsoll's plans: trainers, predictors and devices.
+
+pub mod data;
