@@ -51,20 +51,10 @@ impl Idx {
             ));
         }
         let mut shape = Vec::new();
-        let mut length: u64 = 1;
-        for dimension in 0..u64::from(dimensions) {
-            let offset = 4 + 4 * dimension;
-            let size = u32::from_be_bytes(source.array("the size of a dimension")?);
-            // Before anything of that size is allocated.
-            length = length.checked_mul(size.into()).filter(|length| *length <= source.most()).ok_or_else(|| {
-                let problem = format!(
-                    "dimension {dimension} has the size {size}, more than a file of this length can hold ({} bytes)",
-                    source.most()
-                );
-                source.error(offset, problem, "the file was cut short or its header is damaged: fetch it again")
-            })?;
-            shape.push(size as usize);
+        for _ in 0..dimensions {
+            shape.push(u32::from_be_bytes(source.array("the size of a dimension")?) as usize);
         }
+        let length = checked_length(source, &shape)?;
         let values = source.bytes(length, "the values that the header announces")?;
         source.end()?;
         Ok(Idx { shape, values })
@@ -108,4 +98,24 @@ impl Idx {
         }
         Ok(header)
     }
+}
+
+/// How many values a header announces, which is checked before anything of that size is allocated.
+fn checked_length(source: &Source, shape: &[usize]) -> Result<u64, Error> {
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    let mut length: u64 = 1;
+    for (dimension, size) in shape.iter().enumerate() {
+        let product = length.checked_mul(*size as u64).filter(|length| *length <= source.most());
+        length = product.ok_or_else(|| {
+            let problem = format!(
+                "dimension {dimension} has the size {size}, more than a file of this length can hold ({} bytes)",
+                source.most()
+            );
+            let help = "the file was cut short or its header is damaged: fetch it again";
+            source.error(4 + 4 * dimension as u64, problem, help)
+        })?;
+    }
+    Ok(length)
 }

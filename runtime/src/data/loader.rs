@@ -5,9 +5,9 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use super::handoff::Handoff;
 use super::pool::Pool;
 use super::worker::{Prepared, Stage, Work};
 use super::{Batch, Dataset, Error, Random, Transform};
@@ -30,9 +30,6 @@ pub struct Loader<D: Dataset> {
     /// Made at the first epoch, when all is known that decides about sizes.
     pool: Option<Arc<Pool<D::Element>>>,
 }
-
-/// Batches that a thread may be ahead of the caller: one is waiting while the next is made.
-const WAITING: usize = 1;
 
 impl<D: Dataset> Loader<D> {
     /// A loader of batches of `batch_size` samples, in the dataset's order, the last of which may be smaller.
@@ -170,8 +167,8 @@ impl<D: Dataset> Loader<D> {
             return Ok(pool.clone());
         }
         let sample = self.shape.iter().product();
-        // Each thread fills one and may have others waiting; the caller holds one.
-        let buffers = self.workers.saturating_mul(1 + WAITING).min(self.len()) + 1;
+        // Each thread fills one while another waits; the caller holds one.
+        let buffers = self.workers.saturating_mul(2).min(self.len()) + 1;
         let pool = Arc::new(Pool::new(sample, self.batch_size, buffers)?);
         self.pool = Some(pool.clone());
         Ok(pool)
@@ -191,8 +188,17 @@ impl<D: Dataset> fmt::Debug for Loader<D> {
 }
 
 struct Worker<T> {
-    ready: Receiver<Prepared<T>>,
+    ready: Arc<Handoff<Prepared<T>>>,
     thread: JoinHandle<()>,
+}
+
+/// Tells the caller that a thread has ended, by a panic, too.
+struct CloseAtEnd<T>(Arc<Handoff<Prepared<T>>>);
+
+impl<T> Drop for CloseAtEnd<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// The batches of one epoch. After an error there are no more. Dropping it ends its threads, each after the sample that it
@@ -211,9 +217,9 @@ pub struct Epoch<T> {
 impl<T: Copy + Default + Send + Sync + 'static> Epoch<T> {
     fn start<D: Dataset<Element = T>>(&mut self, work: &Arc<Work<D>>, count: usize) {
         for first in 0..count {
-            let (sender, ready) = sync_channel(WAITING);
-            let work = work.clone();
-            let run = move || work.run(first, count, &sender);
+            let ready = Arc::new(Handoff::new());
+            let (work, end) = (work.clone(), CloseAtEnd(ready.clone()));
+            let run = move || work.run(first, count, &end.0);
             match thread::Builder::new().name("plimsoll-loader".into()).spawn(run) {
                 Ok(thread) => self.workers.push(Worker { ready, thread }),
                 Err(error) => {
@@ -235,7 +241,7 @@ impl<T> Epoch<T> {
         let mut panic = None;
         for Worker { ready, thread } in self.workers.drain(..) {
             // A thread that waits to hand over a batch is woken by this.
-            drop(ready);
+            ready.close();
             panic = thread.join().err().map(|payload| message(&*payload)).or(panic);
         }
         panic
@@ -260,18 +266,18 @@ impl<T> Iterator for Epoch<T> {
             return None;
         }
         let pool = self.pool.clone()?;
-        let prepared = self.workers[self.next % self.workers.len()].ready.recv();
+        let prepared = self.workers[self.next % self.workers.len()].ready.take();
         match prepared {
-            Ok(Ok(buffers)) => {
+            Some(Ok(buffers)) => {
                 self.next += 1;
                 Some(Ok(Batch::new(buffers, pool)))
             }
-            Ok(Err(error)) => {
+            Some(Err(error)) => {
                 self.end();
                 Some(Err(error))
             }
-            // A thread hangs up before its last batch only when it panics.
-            Err(_) => {
+            // A thread closes before its last batch only when it panics.
+            None => {
                 let message = self.end().unwrap_or_else(|| "it ended too early".into());
                 Some(Err(Error::Worker { message }))
             }

@@ -41,6 +41,7 @@ mod digits;
 #[cfg(feature = "download")]
 pub mod download;
 mod error;
+mod handoff;
 mod idx;
 #[cfg(feature = "image-folder")]
 mod image_folder;

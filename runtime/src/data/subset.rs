@@ -1,14 +1,20 @@
 //! Parts of a dataset.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Dataset, Error, Random, Split};
 
 /// Some samples of a dataset, in an order of their own. Cheap to clone: the dataset is shared.
-#[derive(Debug)]
 pub struct Subset<D> {
     dataset: Arc<D>,
     indices: Arc<[usize]>,
+}
+
+impl<D> fmt::Debug for Subset<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subset {{ {} samples }}", self.indices.len())
+    }
 }
 
 impl<D> Clone for Subset<D> {

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
 
+use super::handoff::Handoff;
 use super::pool::{Buffers, Pool};
 use super::{Dataset, Error, Random, Transform};
 
@@ -34,7 +34,7 @@ pub(super) type Prepared<T> = Result<Buffers<T>, Error>;
 
 impl<D: Dataset> Work<D> {
     /// Prepares every `step`-th batch from `first` on, until the caller has gone or a sample fails.
-    pub(super) fn run(&self, first: usize, step: usize, ready: &SyncSender<Prepared<D::Element>>) {
+    pub(super) fn run(&self, first: usize, step: usize, ready: &Handoff<Prepared<D::Element>>) {
         // A sample passes from one buffer to the other, transform by transform.
         let longest = self.stages.iter().map(|stage| stage.shape.iter().product()).max().unwrap_or(0);
         let mut scratch = [vec![D::Element::default(); longest], vec![D::Element::default(); longest]];
@@ -44,7 +44,7 @@ impl<D: Dataset> Work<D> {
             let prepared = self.pool.take().and_then(|buffers| self.fill(buffers, samples, &mut scratch));
             let Some(prepared) = prepared.transpose() else { return };
             let failed = prepared.is_err();
-            if ready.send(prepared).is_err() || failed {
+            if !ready.put(prepared) || failed {
                 return;
             }
         }
