@@ -30,16 +30,16 @@ impl<T> Handoff<T> {
         state
     }
 
-    /// Lays something down as soon as there is room; false if nobody will take it.
-    pub(super) fn put(&self, item: T) -> bool {
+    /// Lays something down as soon as there is room; gives it back if nobody will take it.
+    pub(super) fn put(&self, item: T) -> Result<(), T> {
         let mut state = self.wait(|state| state.item.is_none() || state.closed);
         if state.closed {
-            return false;
+            return Err(item);
         }
         state.item = Some(item);
         drop(state);
         self.changed.notify_all();
-        true
+        Ok(())
     }
 
     /// Takes what is laid down, as soon as there is something; nothing once it is closed and empty.
@@ -65,23 +65,23 @@ mod tests {
         let handoff = Handoff::new();
         let taken: Vec<u32> = std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!((0..100).all(|item| handoff.put(item)));
+                assert!((0..100).all(|item| handoff.put(item).is_ok()));
                 handoff.close();
             });
             std::iter::from_fn(|| handoff.take()).collect()
         });
         assert_eq!(taken, (0..100).collect::<Vec<_>>());
-        assert!(!handoff.put(100));
+        assert_eq!(handoff.put(100), Err(100));
     }
 
     #[test]
     fn a_waiting_thread_is_woken() {
         let handoff = Handoff::new();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| handoff.put(1) && handoff.put(2));
+            let waiting = scope.spawn(|| handoff.put(1).and_then(|()| handoff.put(2)));
             std::thread::sleep(std::time::Duration::from_millis(5));
             handoff.close();
-            assert!(!waiting.join().unwrap());
+            assert_eq!(waiting.join().unwrap(), Err(2));
         });
         // What was laid down before is not lost.
         assert_eq!((handoff.take(), handoff.take()), (Some(1), None));

@@ -243,6 +243,9 @@ impl<T> Epoch<T> {
             // A thread that waits to hand over a batch is woken by this.
             ready.close();
             panic = thread.join().err().map(|payload| message(&*payload)).or(panic);
+            if let (Some(Ok(buffers)), Some(pool)) = (ready.take(), &self.pool) {
+                pool.give_back(buffers);
+            }
         }
         panic
     }

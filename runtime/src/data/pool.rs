@@ -68,7 +68,8 @@ impl<T> Pool<T> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give_back(&self, buffers: Buffers<T>) {
+    /// Takes buffers for their next use.
+    pub(super) fn give_back(&self, buffers: Buffers<T>) {
         let mut free = self.free();
         // Beyond the capacity lie buffers that were needed once, when the caller kept many batches.
         if free.len() < free.capacity() {

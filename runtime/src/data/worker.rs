@@ -41,27 +41,45 @@ impl<D: Dataset> Work<D> {
         for batch in (first..self.batches).step_by(step) {
             let start = batch * self.batch_size;
             let samples = start..self.order.len().min(start + self.batch_size);
-            let prepared = self.pool.take().and_then(|buffers| self.fill(buffers, samples, &mut scratch));
-            let Some(prepared) = prepared.transpose() else { return };
-            let failed = prepared.is_err();
-            if !ready.put(prepared) || failed {
-                return;
+            let mut buffers = match self.pool.take() {
+                Ok(buffers) => buffers,
+                Err(error) => {
+                    let _ = ready.put(Err(error));
+                    return;
+                }
+            };
+            let left = match self.fill(&mut buffers, samples, &mut scratch) {
+                Ok(true) => match ready.put(Ok(buffers)) {
+                    Ok(()) => continue,
+                    Err(prepared) => prepared.ok(),
+                },
+                Ok(false) => Some(buffers),
+                Err(error) => {
+                    // If the caller has gone, nobody misses the error.
+                    let _ = ready.put(Err(error));
+                    Some(buffers)
+                }
+            };
+            // The next epoch finds all buffers in the pool again.
+            if let Some(buffers) = left {
+                self.pool.give_back(buffers);
             }
+            return;
         }
     }
 
-    /// Nothing if the caller stopped in between.
+    /// False if the caller stopped in between.
     fn fill(
         &self,
-        mut buffers: Buffers<D::Element>,
+        buffers: &mut Buffers<D::Element>,
         samples: Range<usize>,
         scratch: &mut [Vec<D::Element>; 2],
-    ) -> Result<Option<Buffers<D::Element>>, Error> {
+    ) -> Result<bool, Error> {
         buffers.len = samples.len();
         let size = buffers.inputs.len() / buffers.targets.len();
         for (slot, place) in samples.enumerate() {
             if self.stop.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(false);
             }
             let index = self.order[place];
             let sample = &mut buffers.inputs[slot * size..][..size];
@@ -69,7 +87,7 @@ impl<D: Dataset> Work<D> {
             buffers.targets[slot] = target.map_err(|source| Error::Sample { index, source: Box::new(source) })?;
             buffers.indices[slot] = index;
         }
-        Ok(Some(buffers))
+        Ok(true)
     }
 
     fn read(&self, index: usize, sample: &mut [D::Element], scratch: &mut [Vec<D::Element>; 2]) -> Result<i32, Error> {
