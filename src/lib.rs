@@ -7,6 +7,6 @@ pub use plimsoll_macros::network;
 pub use plimsoll_plan as plan;
 pub use plimsoll_plan::network::{LayerRow, Network, PlanRef};
 pub use plimsoll_plan::plan::Plan;
-pub use plimsoll_runtime::data;
 #[doc(hidden)]
 pub use plimsoll_plan::sums::{Totals, check_sums};
+pub use plimsoll_runtime::data;

@@ -221,6 +221,9 @@ fn arguments() {
     assert_eq!(indices(&mut huge), [[0, 1, 2]]);
     let text = Loader::new(numbers(3), 1).unwrap().transform(RandomCrop::new(2)).unwrap_err().to_string();
     assert!(text.contains("samples of shape [2]"), "{text}");
+    let huge = RandomCrop::new(1 << 40).padding(1 << 40);
+    let digits = Loader::new(digits().unwrap().test, 1).unwrap();
+    assert!(digits.transform(huge).unwrap_err().to_string().contains("too many elements"));
     assert!(Subset::new(numbers(3), [0, 3]).unwrap_err().to_string().contains("no sample 3"));
     for fraction in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
         let text = train_test_split(numbers(10), 1, fraction).unwrap_err().to_string();

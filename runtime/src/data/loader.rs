@@ -43,6 +43,7 @@ impl<D: Dataset> Loader<D> {
         if dataset.is_empty() {
             return Err(Error::argument("the dataset has no samples", "check what it was made from"));
         }
+        elements(dataset.shape())?;
         Ok(Loader {
             shape: dataset.shape().to_vec(),
             // A batch is never larger than the dataset, however large it was asked for.
@@ -90,6 +91,7 @@ impl<D: Dataset> Loader<D> {
     /// A transform that can't take the samples.
     pub fn transform(mut self, transform: impl Transform<D::Element>) -> Result<Self, Error> {
         let output = transform.output_shape(&self.shape)?;
+        elements(&output)?;
         let shape = std::mem::replace(&mut self.shape, output);
         // An epoch that still runs keeps the stages that it began with.
         let stage = Stage { transform: Box::new(transform), shape };
@@ -166,7 +168,7 @@ impl<D: Dataset> Loader<D> {
         if let Some(pool) = &self.pool {
             return Ok(pool.clone());
         }
-        let sample = self.shape.iter().product();
+        let sample = elements(&self.shape)?;
         // Each thread fills one while another waits; the caller holds one.
         let buffers = self.workers.saturating_mul(2).min(self.len()) + 1;
         let pool = Arc::new(Pool::new(sample, self.batch_size, buffers)?);
@@ -185,6 +187,14 @@ impl<D: Dataset> fmt::Debug for Loader<D> {
             .field("seed", &self.seed)
             .finish_non_exhaustive()
     }
+}
+
+/// How many elements a sample has, if that is a number that memory could hold.
+fn elements(shape: &[usize]) -> Result<usize, Error> {
+    let product = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+    product.ok_or_else(|| {
+        Error::argument(format!("samples of shape {shape:?} have too many elements"), "choose a smaller shape")
+    })
 }
 
 struct Worker<T> {

@@ -33,8 +33,10 @@ impl RandomCrop {
 impl<T: Copy + Default> Transform<T> for RandomCrop {
     fn output_shape(&self, shape: &[usize]) -> Result<Vec<usize>, Error> {
         let (height, width) = height_and_width(shape, "RandomCrop")?;
+        // Checked, so that the sums in `apply` can't overflow.
         let fits = |window: usize, size: usize| {
-            window > 0 && window <= size.saturating_add(2usize.saturating_mul(self.padding))
+            let padded = self.padding.checked_mul(2).and_then(|padding| padding.checked_add(size));
+            window > 0 && padded.is_some_and(|padded| window <= padded && padded < usize::MAX)
         };
         if !fits(self.height, height) || !fits(self.width, width) {
             return Err(Error::argument(
@@ -42,7 +44,7 @@ impl<T: Copy + Default> Transform<T> for RandomCrop {
                     "`RandomCrop` can't cut {} x {} out of {height} x {width} with a padding of {}",
                     self.height, self.width, self.padding
                 ),
-                "choose a smaller window, or a larger padding",
+                "choose a smaller window, or another padding",
             ));
         }
         let mut result = shape.to_vec();
@@ -116,5 +118,7 @@ mod tests {
         assert!(error.to_string().contains("can't cut 33 x 33 out of 32 x 32"), "{error}");
         assert!(Transform::<u8>::output_shape(&RandomCrop::new(1), &[5]).is_err());
         assert!(Transform::<u8>::output_shape(&RandomCrop::new(0), &[5, 5]).is_err());
+        let endless = RandomCrop::new(3).padding(usize::MAX / 2);
+        assert!(Transform::<u8>::output_shape(&endless, &[5, 5]).is_err());
     }
 }
