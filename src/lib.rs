@@ -189,9 +189,9 @@ pub use plimsoll_macros::network;
 pub use plimsoll_plan as plan;
 pub use plimsoll_plan::network::{LayerRow, Network, PlanRef};
 pub use plimsoll_plan::plan::Plan;
-pub use plimsoll_runtime::{Cpu, Device, Error, Metrics, Predictor, Slice, Trainer, device, learning_rate};
 #[doc(hidden)]
 pub use plimsoll_plan::sums::{Totals, check_sums};
+pub use plimsoll_runtime::{Cpu, Device, Error, Metrics, Predictor, Slice, Trainer, data, device, learning_rate};
 
 // Every snippet of the documents is compiled.
 #[cfg(doctest)]
