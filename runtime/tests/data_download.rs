@@ -286,7 +286,7 @@ fn full_disk() {
     std::os::unix::fs::symlink("/dev/full", path.with_extension("gz.part")).unwrap();
     let download = Download::new([server.url.as_str()], &md5()).progress(Progress::Hidden);
     let text = download.to(&path).unwrap_err().to_string();
-    assert!(text.contains("data.gz.part") && text.contains("can't write"), "{text}");
+    assert!(text.contains("data.gz.part: can't write") && text.contains("help: the disk is full"), "{text}");
 }
 
 #[test]

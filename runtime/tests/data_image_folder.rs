@@ -77,7 +77,7 @@ fn resize_and_crop() {
     assert!(text.contains("9 x 9 can't be cut out of"), "{text}");
 }
 
-/// What Pillow 12 makes of the same picture: `im.resize((7, 5), Image.BILINEAR).crop((2, 0, 6, 4))`.
+/// What Pillow 13 makes of the same picture: `im.resize((7, 5), Image.BILINEAR).crop((2, 0, 6, 4))`.
 #[test]
 fn as_pillow_does() {
     const PILLOW: [u8; 48] = [

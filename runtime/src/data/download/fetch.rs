@@ -280,6 +280,9 @@ fn length(file: &File, part: &Path) -> Result<u64, Failure> {
 }
 
 fn empty(file: &mut File, part: &Path) -> Result<(), Failure> {
+    if length(file, part)? == 0 {
+        return Ok(());
+    }
     file.set_len(0).map_err(|error| Failure::Fatal(Error::io(part, "write")(error)))
 }
 
