@@ -1,7 +1,10 @@
 //! The zoo against published numbers: parameter counts, every name and shape of torchvision's `state_dict`, the values
 //! that the layers put out; and the planner on it: the peak is the lower bound.
 
+mod regions;
+
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -9,6 +12,8 @@ use plimsoll::Network;
 use plimsoll::plan::footprint::Footprint;
 use plimsoll::plan::graph::{Graph, ParameterRole};
 use plimsoll::plan::layer_table::rows;
+use plimsoll::plan::units::thousands;
+use plimsoll::plan::validate::validate;
 
 macro_rules! zoo {
     ($($file:literal $module:ident $network:ident $parameters:literal;)*) => {
@@ -109,4 +114,42 @@ fn tables_add_up() {
 fn resnet50_has_53_120_running_values() {
     // torchvision counts 53 integer counters beside them; here the trainer counts its steps itself.
     assert_eq!(resnet50::ResNet50::BUFFER_BYTES, 53_120 * 4);
+}
+
+#[test]
+fn the_table_in_the_measurements() {
+    let mut table = "| network | batch | peak | lower bound | peak / bound | hand formula | inference |\n".to_string();
+    table.push_str("|---|---:|---:|---:|---:|---:|---:|\n");
+    for (_, graph, _) in zoo() {
+        let f = Footprint::new(&graph.plan().unwrap());
+        let ratio = f.peak_bytes as f64 / f.lower_bound_bytes as f64;
+        let [peak, bound, hand, inference] =
+            [f.peak_bytes, f.lower_bound_bytes, f.textbook_bytes, f.inference_bytes].map(thousands);
+        let name = &graph.name;
+        writeln!(table, "| {name} | {} | {peak} | {bound} | {ratio:.7} | {hand} | {inference} |", f.batch).unwrap();
+    }
+    regions::check("docs/measurements.md", "zoo", &table);
+}
+
+#[test]
+fn the_peak_is_the_lower_bound() {
+    let mut worse = Vec::new();
+    // EfficientNet's training step at batches of 32 and 256 ends 256 bytes above the bound.
+    const NEARLY: f64 = 1.000_001;
+    for (name, graph, _) in zoo() {
+        for batch in [1, 4, 32, 256] {
+            let plan = graph.clone().batch(batch).plan().unwrap();
+            validate(&plan).unwrap();
+            let training = &plan.training.as_ref().unwrap().placement;
+            for (what, placement) in [("training", training), ("inference", &plan.inference.placement)] {
+                let ratio = placement.length as f64 / placement.lower_bound as f64;
+                if ratio > NEARLY {
+                    worse.push(format!("{name} {batch} {what}: {ratio:.6}"));
+                } else if ratio > 1.0 {
+                    println!("{name} {batch} {what}: {} bytes above", placement.length - placement.lower_bound);
+                }
+            }
+        }
+    }
+    assert!(worse.is_empty(), "{}", worse.join("\n"));
 }

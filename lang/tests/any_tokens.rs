@@ -102,12 +102,14 @@ const WORDS: &[&str] = &[
 /// Reads tokens and checks what must always hold.
 fn read(tokens: TokenStream) {
     let start = Instant::now();
-    let (declaration, errors) = plimsoll_lang::read(tokens);
+    let (declaration, errors) = plimsoll_lang::read(tokens.clone());
     assert!(start.elapsed() < Duration::from_secs(20), "took {:?}", start.elapsed());
     match errors {
         Some(errors) => {
-            let count =
-                errors.into_iter().inspect(|error| assert!(!error.to_string().contains("bug"), "{error}")).count();
+            let count = errors
+                .into_iter()
+                .inspect(|error| assert!(!error.to_string().contains("bug"), "{error}\n{tokens}"))
+                .count();
             assert!((1..=limits::ERRORS).contains(&count));
         }
         None => assert!(declaration.is_some_and(|d| d.graph.is_some())),

@@ -2,8 +2,7 @@
 
 use proc_macro::TokenStream;
 
-/// Declares a neural network, plans every byte of its training step, and refuses to build where a declared budget is
-/// exceeded. The language is described in the documentation of `plimsoll` and in `docs/language.md`.
+/// The work is done by `plimsoll-lang`, an ordinary library that other programs can use too.
 #[proc_macro]
 pub fn network(tokens: TokenStream) -> TokenStream {
     plimsoll_lang::expand::network(tokens.into()).into()

@@ -189,6 +189,18 @@ impl Optimizer {
         }
     }
 
+    /// The learning rate that it is declared with.
+    pub fn lr(&self) -> f64 {
+        match *self {
+            Optimizer::Sgd { lr, .. }
+            | Optimizer::Adam { lr, .. }
+            | Optimizer::AdamW { lr, .. }
+            | Optimizer::RmsProp { lr, .. }
+            | Optimizer::Adagrad { lr, .. }
+            | Optimizer::Lion { lr, .. } => lr,
+        }
+    }
+
     /// The tensors that it keeps for each parameter, each of the parameter's size, under PyTorch's names. The count of
     /// steps is the trainer's, on the host.
     pub fn state(&self) -> &'static [&'static str] {

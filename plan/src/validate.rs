@@ -5,8 +5,6 @@
 //! found whatever rule let it happen. Beside that, buffers that are live together must not share bytes, and each must be
 //! aligned and inside the arena.
 
-use std::collections::BTreeMap;
-
 use crate::graph::{Graph, ValueId};
 use crate::layers::{Layer, Output};
 use crate::plan::{Plan, Planned};
@@ -80,22 +78,24 @@ fn check_offsets(planned: &Planned, shift: u64) -> Result<(), Fault> {
     }
     // At one time, ends come before beginnings.
     events.sort_unstable();
-    let mut live: BTreeMap<u64, usize> = BTreeMap::new();
+    // The live buffers by offset. None overlap, so only the neighbours of a new one need a look.
+    let mut live: Vec<(u64, usize)> = Vec::new();
     for (_, begins, i) in events {
-        let offset = placement.offsets[i];
+        let (offset, size) = (placement.offsets[i], placement.sizes[i]);
+        let at = live.partition_point(|&(other, _)| other < offset);
         if !begins {
-            live.remove(&offset);
+            live.remove(at);
             continue;
         }
-        let below = live.range(..=offset).next_back().map(|(_, &j)| j);
-        let above = live.range(offset..).next().map(|(_, &j)| j);
-        for j in below.into_iter().chain(above) {
-            let (a, b) = (placement.offsets[j], placement.offsets[j] + placement.sizes[j]);
-            if a < offset + placement.sizes[i] && offset < b {
-                return Err(Fault(format!("buffers {j} and {i} share bytes while both are live")));
-            }
+        let below = at.checked_sub(1).map(|below| live[below].1).filter(|&j| {
+            let end = placement.offsets[j] + placement.sizes[j];
+            end > offset
+        });
+        let above = live.get(at).filter(|&&(other, _)| other < offset + size).map(|&(_, j)| j);
+        if let Some(j) = below.or(above) {
+            return Err(Fault(format!("buffers {j} and {i} share bytes while both are live")));
         }
-        live.insert(offset, i);
+        live.insert(at, (offset, i));
     }
     Ok(())
 }

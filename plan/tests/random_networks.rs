@@ -129,7 +129,7 @@ fn build(recipe: &Recipe) -> Graph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn plans_are_valid_bounded_and_repeatable(recipe in recipes()) {

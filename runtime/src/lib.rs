@@ -1,1 +1,29 @@
 //! Runs Plimsoll's plans: trainers, predictors and devices.
+//!
+//! A [`Program`] is a planned schedule made ready to run; a [`Device`] allocates one arena of exactly the planned bytes and
+//! runs programs in it.
+
+pub mod cpu;
+pub mod device;
+pub mod element;
+pub mod error;
+mod init;
+pub mod inputs;
+pub mod learning_rate;
+mod losses;
+pub mod metrics;
+pub mod philox;
+mod predictor;
+pub mod program;
+pub mod proof;
+mod session;
+mod trainer;
+
+pub use cpu::Cpu;
+pub use device::{Arguments, Device};
+pub use error::Error;
+pub use inputs::{Inputs, Slice};
+pub use metrics::Metrics;
+pub use predictor::Predictor;
+pub use program::Program;
+pub use trainer::Trainer;

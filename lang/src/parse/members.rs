@@ -26,18 +26,10 @@ impl<'r> Parser<'r> {
                 let item = self.const_item(&mut tokens, span, attributes.docs);
                 match (item, &mut consts) {
                     (Some(item), Some(consts)) => consts.push(item),
-                    // Its name would be unknown further on.
                     (Some(item), None) => {
+                        // Its name would be unknown further on.
                         body.incomplete = true;
-                        self.report.error(
-                        Place::from(span).to(item.name.span),
-                        format!("a block has no consts of its own: `{}`", item.name),
-                        format!(
-                            "give the block a parameter with a default, `block Name(.., {} = ..)`, or declare the const \
-                             in the network: it is known everywhere",
-                            item.name.text.to_lowercase()
-                        ),
-                    )
+                        self.const_in_a_block(Place::from(span).to(&item.name), &item.name);
                     }
                     (None, _) => body.incomplete = true,
                 }
@@ -76,6 +68,18 @@ impl<'r> Parser<'r> {
             }
         }
         body
+    }
+
+    fn const_in_a_block(&mut self, place: Place, name: &Name) {
+        let parameter = name.text.to_lowercase();
+        self.report.error(
+            place,
+            format!("a block has no consts of its own: `{name}`"),
+            format!(
+                "give the block a parameter with a default, `block Name(.., {parameter} = ..)`, or declare the const in \
+                 the network: it is known everywhere"
+            ),
+        );
     }
 
     /// `NAME = value;` after `const`.
@@ -131,12 +135,15 @@ impl<'r> Parser<'r> {
     /// `a linear(4)` or `a = linear(4)`, where a colon is missing.
     fn name_without_colon(&mut self, tokens: &mut Tokens) -> Option<Name> {
         let mut ahead = *tokens;
-        let name = ahead.name()?;
-        let starts_like_a_member = name.text.starts_with(|c: char| c.is_ascii_lowercase()) && !is_known(&name.text);
+        let ident = ahead.ident()?;
         let place = ahead.span();
         let assigned = ahead.punct('=').is_some();
-        let forgotten = assigned || (starts_like_a_member && ahead.ident().is_some());
-        if !forgotten {
+        if !assigned && ahead.ident().is_none() {
+            return None;
+        }
+        let name = Name::from(ident);
+        let is_member = name.text.starts_with(|c: char| c.is_ascii_lowercase()) && !is_known(&name.text);
+        if !assigned && !is_member {
             return None;
         }
         tokens.skip();

@@ -249,6 +249,12 @@ impl Resolver<'_> {
     /// A member applied to values.
     fn member_call(&mut self, call: &mut Call, receiver: Option<Sort>) -> Sort {
         let mut sort = Sort::Value;
+        if receiver == Some(Sort::Number) {
+            let message = format!("the member `{}` is applied to a number", call.name);
+            self.report.error(&call.name, message, "members are applied to values of the network");
+            call.target = Target::Unknown;
+            sort = Sort::Unknown;
+        }
         // What was to be given to it may seem unused.
         self.unknown_seen |= call.arguments.is_empty() && receiver.is_none();
         for argument in &mut call.arguments {

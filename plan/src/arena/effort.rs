@@ -6,13 +6,15 @@
 pub struct Effort {
     /// The nodes of the exact search: each places one buffer. At 0 there is no search.
     pub nodes: u64,
+    /// The most buffers of a problem that is searched: the time for a node grows with them.
+    pub buffers: usize,
 }
 
 impl Effort {
     /// The greedy orders alone.
-    pub const GREEDY: Effort = Effort { nodes: 0 };
-    /// For use within a procedural macro, which is compiled without optimization.
-    pub const EXPANSION: Effort = Effort { nodes: 5_000 };
-    /// Ample for problems that are known as hard.
-    pub const THOROUGH: Effort = Effort { nodes: 20_000_000 };
+    pub const GREEDY: Effort = Effort { nodes: 0, buffers: 0 };
+    /// For use within a procedural macro, which is compiled without optimization: some milliseconds.
+    pub const EXPANSION: Effort = Effort { nodes: 1_000, buffers: 500 };
+    /// Enough for problems that are known as hard: some seconds, with optimization.
+    pub const THOROUGH: Effort = Effort { nodes: 10_000_000, buffers: 2_000 };
 }

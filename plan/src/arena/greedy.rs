@@ -11,22 +11,15 @@ pub(super) struct Order {
     compare: fn(&Sections, usize, usize) -> Ordering,
 }
 
-/// The orders that are tried, those first which are most often perfect.
+/// The orders that are tried, those first which are most often perfect on training.
 pub(super) const ORDERS: [Order; 4] = [
     // Exact if any two lifespans are nested or apart: each buffer then lies on others that outlive it on both sides.
-    Order { name: "longest first", compare: |s, a, b| length(s, b).cmp(&length(s, a)).then(s.size[b].cmp(&s.size[a])) },
-    Order { name: "largest area first", compare: |s, a, b| area(s, b).cmp(&area(s, a)) },
-    Order { name: "largest first", compare: |s, a, b| s.size[b].cmp(&s.size[a]).then(length(s, b).cmp(&length(s, a))) },
-    Order { name: "first born first", compare: |s, a, b| s.lower[a].cmp(&s.lower[b]).then(s.size[b].cmp(&s.size[a])) },
+    Order { name: "longest first", compare: |s, a, b| s.length(b).cmp(&s.length(a)).then(s.size[b].cmp(&s.size[a])) },
+    // Packs the time of the peak without gaps before anything can get in the way there.
+    Order { name: "tightest first", compare: |s, a, b| s.peak(b).cmp(&s.peak(a)).then(s.length(b).cmp(&s.length(a))) },
+    Order { name: "largest first", compare: |s, a, b| s.size[b].cmp(&s.size[a]).then(s.length(b).cmp(&s.length(a))) },
+    Order { name: "largest area first", compare: |s, a, b| s.area(b).cmp(&s.area(a)) },
 ];
-
-fn length(sections: &Sections, buffer: usize) -> usize {
-    sections.upper[buffer] - sections.lower[buffer]
-}
-
-fn area(sections: &Sections, buffer: usize) -> u128 {
-    length(sections, buffer) as u128 * u128::from(sections.size[buffer])
-}
 
 /// Places all buffers in an order. Returns their offsets and the height.
 pub(super) fn greedy(sections: &Sections, order: &Order) -> (Vec<u64>, u64) {
@@ -35,53 +28,107 @@ pub(super) fn greedy(sections: &Sections, order: &Order) -> (Vec<u64>, u64) {
     sequence.sort_unstable_by(|&a, &b| (order.compare)(sections, a, b).then(a.cmp(&b)));
     let mut offsets = vec![0; count];
     let mut height = 0;
-    let mut placed = Placed::default();
+    let mut taken = Taken {
+        floor: vec![0; sections.total.len()],
+        loose: Vec::new(),
+        of_section: vec![Vec::new(); sections.total.len()],
+        room: 16 * sections.total.len(),
+        met: Vec::new(),
+    };
     for &buffer in &sequence {
-        let offset = placed.lowest_gap(sections, buffer);
-        placed.insert(sections, buffer, offset);
+        let offset = taken.lowest_gap(sections, buffer);
+        taken.insert(sections, buffer, offset);
         offsets[buffer] = offset;
         height = height.max(offset + sections.size[buffer]);
     }
     (offsets, height)
 }
 
-/// The buffers placed so far, by offset.
-#[derive(Default)]
-struct Placed {
-    lower: Vec<usize>,
-    upper: Vec<usize>,
-    offset: Vec<u64>,
-    end: Vec<u64>,
+/// What is taken so far. Buffers that pile up without a gap below them, as most do in training, are remembered by the
+/// floor alone. Loops run over indices of slices, which are quick without optimization.
+struct Taken {
+    /// For every section, an offset below which every byte is taken.
+    floor: Vec<u64>,
+    /// The buffers that are not below the floor, by offset.
+    loose: Vec<Placed>,
+    /// The same for every section, in any order; no longer kept up once there is no room.
+    of_section: Vec<Vec<Placed>>,
+    /// How many more entries `of_section` may take: where many long-lived buffers are loose, it does not pay.
+    room: usize,
+    /// Scratch space: what the buffer to be placed may meet, by offset.
+    met: Vec<Placed>,
 }
 
-impl Placed {
+#[derive(Clone, Copy)]
+struct Placed {
+    offset: u64,
+    end: u64,
+    lower: usize,
+    upper: usize,
+}
+
+impl Taken {
     /// The lowest offset at which the buffer overlaps none of those placed.
-    fn lowest_gap(&self, sections: &Sections, buffer: usize) -> u64 {
+    fn lowest_gap(&mut self, sections: &Sections, buffer: usize) -> u64 {
         let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
         let (size, alignment) = (sections.size[buffer], sections.alignment[buffer]);
-        let (lowers, uppers) = (&self.lower[..], &self.upper[..]);
-        let (offsets, ends) = (&self.offset[..], &self.end[..]);
-        let mut free = 0;
-        let mut other = 0;
-        while other < lowers.len() {
-            if lowers[other] < upper && lower < uppers[other] {
-                if offsets[other] >= free + size {
+        let mut free = sections.highest(buffer, &self.floor).next_multiple_of(alignment);
+
+        // A buffer of few sections meets few others: it is quicker to gather and sort these than to pass by all.
+        let mut others = &self.loose[..];
+        let of_section = &self.of_section[lower..upper];
+        let (mut section, mut count) = (0, 0);
+        while self.room > 0 && section < of_section.len() {
+            count += of_section[section].len();
+            section += 1;
+        }
+        if self.room > 0 && count * 16 < others.len() {
+            self.met.clear();
+            section = 0;
+            while section < of_section.len() {
+                self.met.extend_from_slice(&of_section[section]);
+                section += 1;
+            }
+            self.met.sort_unstable_by_key(|other| other.offset);
+            others = &self.met;
+        }
+
+        let mut index = 0;
+        while index < others.len() {
+            let other = &others[index];
+            if other.lower < upper && lower < other.upper && free < other.end {
+                if free + size <= other.offset {
                     return free;
                 }
-                if ends[other] > free {
-                    free = ends[other].next_multiple_of(alignment);
-                }
+                free = other.end.next_multiple_of(alignment);
             }
-            other += 1;
+            index += 1;
         }
         free
     }
 
     fn insert(&mut self, sections: &Sections, buffer: usize, offset: u64) {
-        let at = self.offset.partition_point(|&other| other < offset);
-        self.lower.insert(at, sections.lower[buffer]);
-        self.upper.insert(at, sections.upper[buffer]);
-        self.offset.insert(at, offset);
-        self.end.insert(at, offset + sections.size[buffer]);
+        let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
+        let placed = Placed { offset, end: offset + sections.size[buffer], lower, upper };
+        let floors = &mut self.floor[lower..upper];
+        let of_section = &mut self.of_section[lower..upper];
+        let mut gapless = true;
+        let mut index = 0;
+        while index < floors.len() {
+            if floors[index] == offset {
+                floors[index] = placed.end;
+            } else {
+                gapless = false;
+                if self.room > 0 {
+                    of_section[index].push(placed);
+                    self.room -= 1;
+                }
+            }
+            index += 1;
+        }
+        if !gapless {
+            let at = self.loose.partition_point(|other| other.offset < offset);
+            self.loose.insert(at, placed);
+        }
     }
 }

@@ -28,8 +28,10 @@ mod error;
 mod greedy;
 mod place;
 mod problem;
+mod search;
 mod sections;
 mod solution;
+mod tree;
 mod validate;
 
 pub use bound::lower_bound;

@@ -1,6 +1,7 @@
 //! The way in: greedy orders first, then the search.
 
 use super::greedy::{ORDERS, greedy};
+use super::search::search;
 use super::sections::Sections;
 use super::{Effort, Method, PlaceError, Problem, Solution};
 
@@ -8,32 +9,48 @@ use super::{Effort, Method, PlaceError, Problem, Solution};
 ///
 /// With a [capacity](Problem::capacity), the first placement within it is returned. The same problem and effort always
 /// have the same result.
+///
+/// # Errors
+///
+/// If a buffer is never live, has alignment 0, or is too large; and if no placement within the capacity is found.
 pub fn place(problem: &Problem, effort: &Effort) -> Result<Solution, PlaceError> {
-    let _ = effort;
     let sections = Sections::new(problem)?;
     let lower_bound = sections.lower_bound();
     let goal = problem.capacity.unwrap_or(0).max(lower_bound);
 
-    let mut best = (Vec::new(), u64::MAX, Method::Greedy(ORDERS[0].name));
+    let mut placed = Vec::new();
+    let mut height = u64::MAX;
+    let mut method = Method::Greedy(ORDERS[0].name);
     for order in &ORDERS {
-        let (offsets, height) = greedy(&sections, order);
-        if height < best.1 {
-            best = (offsets, height, Method::Greedy(order.name));
+        let (offsets, reached) = greedy(&sections, order);
+        if reached < height {
+            (placed, height, method) = (offsets, reached, Method::Greedy(order.name));
         }
         if height <= goal {
             break;
         }
     }
-    let (placed, height, method) = best;
+
+    let mut nodes = 0;
+    let mut proven = lower_bound;
+    let possible = problem.capacity.is_none_or(|capacity| lower_bound <= capacity);
+    if height > goal && possible && sections.len() <= effort.buffers {
+        let found = search(&sections, lower_bound, goal, height, effort.nodes);
+        (nodes, proven) = (found.nodes, found.lower_bound);
+        if let Some(offsets) = found.offsets {
+            (placed, height, method) = (offsets, found.height, Method::Search);
+        }
+    }
+
     if let Some(capacity) = problem.capacity
         && height > capacity
     {
-        return Err(PlaceError::OverCapacity { capacity, lower_bound, height, proven: lower_bound > capacity });
+        return Err(PlaceError::OverCapacity { capacity, lower_bound, height, proven: proven > capacity });
     }
     // Buffers of no bytes stay at 0.
     let mut offsets = vec![0; problem.buffers.len()];
     for (buffer, &id) in sections.id.iter().enumerate() {
         offsets[id] = placed[buffer];
     }
-    Ok(Solution { offsets, height, lower_bound, optimal: height == lower_bound, nodes: 0, method })
+    Ok(Solution { offsets, height, lower_bound, optimal: height == proven, nodes, method })
 }

@@ -22,6 +22,8 @@ pub(super) struct Sections {
     pub alignment: Vec<u64>,
     /// The bytes live in each section.
     pub total: Vec<u64>,
+    /// The most bytes live in any section of each buffer.
+    peak: Vec<u64>,
 }
 
 impl Sections {
@@ -34,6 +36,7 @@ impl Sections {
             size: Vec::new(),
             alignment: Vec::new(),
             total: Vec::new(),
+            peak: Vec::new(),
         };
         // Each placement wastes less than one alignment, so that with this sum no offset overflows later.
         let mut sum = 0u64;
@@ -60,6 +63,7 @@ impl Sections {
             sections.alignment.push(buffer.alignment);
         }
         sections.cut(problem);
+        sections.peak = (0..sections.len()).map(|buffer| sections.highest(buffer, &sections.total)).collect();
         Ok(sections)
     }
 
@@ -107,5 +111,33 @@ impl Sections {
     /// The most bytes live at any one time.
     pub fn lower_bound(&self) -> u64 {
         self.total.iter().copied().max().unwrap_or(0)
+    }
+
+    /// How many sections a buffer lives through.
+    pub fn length(&self, buffer: usize) -> usize {
+        self.upper[buffer] - self.lower[buffer]
+    }
+
+    /// The sections a buffer lives through, times its size.
+    pub fn area(&self, buffer: usize) -> u128 {
+        self.length(buffer) as u128 * u128::from(self.size[buffer])
+    }
+
+    /// The most bytes live in any section of the buffer.
+    pub fn peak(&self, buffer: usize) -> u64 {
+        self.peak[buffer]
+    }
+
+    /// The highest of some figures of the sections, among those of the buffer.
+    pub fn highest(&self, buffer: usize, figures: &[u64]) -> u64 {
+        let figures = &figures[self.lower[buffer]..self.upper[buffer]];
+        let (mut highest, mut index) = (0, 0);
+        while index < figures.len() {
+            if figures[index] > highest {
+                highest = figures[index];
+            }
+            index += 1;
+        }
+        highest
     }
 }

@@ -99,7 +99,7 @@ pub enum Layer {
     View(view::View),
     /// See [`permute`].
     Permute(permute::Permute),
-    /// See [`concat`].
+    /// See [`concat`](mod@concat).
     Concat(concat::Concat),
     /// See [`normalize`].
     Normalize(normalize::Normalize),

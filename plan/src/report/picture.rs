@@ -1,6 +1,7 @@
-//! The arena over the step as an inline SVG: time across, offset up, the budget as a line, hover text for each buffer.
+//! The arena over the step as an SVG: time across, offset up, the budget as a line, hover text for each buffer.
 //!
-//! Text and axes take the page's own colour, and the classes' colours are readable on light and on dark pages.
+//! Within a page, text and axes take the page's own colour, and the classes' colours are readable on light and on dark
+//! pages. A file brings its own colours, for an image knows nothing of the page that it is shown on.
 
 use std::fmt::Write;
 
@@ -57,6 +58,15 @@ impl Plan {
     /// The picture of the training step, or of inference for a network that is not trained, as an SVG element without
     /// blank lines, so that it can stand in Markdown.
     pub fn picture(&self) -> String {
+        self.draw(INLINE, "")
+    }
+
+    /// The same picture as a file of its own, dark on a light card, so that it can be shown as an image on any page.
+    pub fn picture_file(&self) -> String {
+        self.draw(FILE, GROUND)
+    }
+
+    fn draw(&self, attributes: &str, ground: &str) -> String {
         let planned = self.training.as_ref().unwrap_or(&self.inference);
         let budget = match self.training {
             Some(_) => self.graph.budget.train,
@@ -68,7 +78,8 @@ impl Plan {
         let top = length.max(drawn_budget.unwrap_or(0));
         let scale = Scale { steps: planned.schedule.steps.len().max(1) as f64, top: top + top / 40 };
         let mut svg = String::with_capacity(64 << 10);
-        write_head(&mut svg, self, planned);
+        write_head(&mut svg, self, planned, attributes);
+        svg.push_str(ground);
         write_legend(&mut svg, &self.graph, planned);
         write_buffers(&mut svg, &self.graph, planned, &scale);
         write_axes(&mut svg, planned, &scale, self.graph.budget.units);
@@ -84,12 +95,19 @@ macro_rules! put {
     ($svg:expr, $($arguments:tt)*) => { write!($svg, $($arguments)*).expect("strings take any text") };
 }
 
-fn write_head(svg: &mut String, plan: &Plan, planned: &Planned) {
+/// The attributes of a picture within a page.
+const INLINE: &str = "style=\"max-width:100%;height:auto;font:11px sans-serif\" fill=\"currentColor\"";
+/// The attributes of a picture in a file.
+const FILE: &str =
+    "width=\"860\" height=\"420\" style=\"font:11px sans-serif\" color=\"#24292f\" fill=\"currentColor\"";
+/// What a picture in a file is drawn on.
+const GROUND: &str = "<rect width=\"860\" height=\"420\" rx=\"8\" fill=\"#fbfbf9\"/>";
+
+fn write_head(svg: &mut String, plan: &Plan, planned: &Planned, attributes: &str) {
     let what = if planned.schedule.training { "one training step" } else { "one pass of inference" };
     put!(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
-         style=\"max-width:100%;height:auto;font:11px sans-serif\" fill=\"currentColor\">\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" {attributes}>\
          <title>The arena of {} over {what} at batch {}</title>",
         plan.graph.name,
         planned.placement.batch

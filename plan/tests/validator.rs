@@ -1,0 +1,122 @@
+//! The validator finds what is broken on purpose: each test damages a good plan in one way.
+
+mod common;
+
+use plimsoll_plan::plan::{Plan, Planned};
+use plimsoll_plan::schedule::{Access, Role, StepKind};
+use plimsoll_plan::validate::validate;
+
+/// VGG-16 at batch 2, with its training part damaged.
+fn damaged(damage: impl FnOnce(&mut Planned)) -> Result<(), String> {
+    let mut plan = Plan::new(common::vgg16(2)).unwrap();
+    assert_eq!(validate(&plan), Ok(()));
+    damage(plan.training.as_mut().unwrap());
+    validate(&plan).map_err(|fault| fault.to_string())
+}
+
+fn assert_fault(result: Result<(), String>, part: &str) {
+    let message = result.expect_err("the damage must be found");
+    assert!(message.contains(part), "{message}");
+}
+
+/// The transient buffers that are live at the peak.
+fn live(planned: &Planned) -> Vec<usize> {
+    let time = planned.placement.peak_step as u32;
+    let buffers = &planned.schedule.buffers;
+    (planned.schedule.persistent..buffers.len())
+        .filter(|&i| buffers[i].lower <= time && time < buffers[i].upper)
+        .collect()
+}
+
+#[test]
+fn two_live_buffers_at_one_place() {
+    let result = damaged(|planned| {
+        let live = live(planned);
+        planned.placement.offsets[live[0]] = planned.placement.offsets[live[1]];
+    });
+    assert_fault(result, "share bytes");
+}
+
+#[test]
+fn two_live_buffers_that_change_places() {
+    let result = damaged(|planned| {
+        let mut live = live(planned);
+        live.sort_by_key(|&i| planned.placement.sizes[i]);
+        planned.placement.offsets.swap(live[0], live[live.len() - 1]);
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn an_offset_that_is_not_aligned() {
+    let result = damaged(|planned| *planned.placement.offsets.last_mut().unwrap() += 4);
+    assert_fault(result, "multiple of 256");
+}
+
+#[test]
+fn a_buffer_beyond_the_end() {
+    let result = damaged(|planned| planned.placement.length -= 256);
+    assert_fault(result, "outside");
+}
+
+#[test]
+fn a_transient_buffer_among_the_persistent_ones() {
+    let result = damaged(|planned| *planned.placement.offsets.last_mut().unwrap() = 0);
+    assert_fault(result, "among the persistent");
+}
+
+#[test]
+fn a_lifespan_that_ends_too_early() {
+    let result = damaged(|planned| {
+        let i = live(planned)[0];
+        planned.schedule.buffers[i].upper -= 1;
+    });
+    assert_fault(result, "outside its lifespan");
+}
+
+#[test]
+fn a_missing_step() {
+    let result = damaged(|planned| {
+        let relu = planned.schedule.steps.iter().position(|step| step.kind == StepKind::Forward { node: 1 });
+        planned.schedule.steps.remove(relu.unwrap());
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn steps_in_another_order() {
+    // The update of a weight before the gradient is there.
+    let result = damaged(|planned| {
+        let update = planned.schedule.steps.iter().position(|step| matches!(step.kind, StepKind::Update { .. }));
+        planned.schedule.steps.swap(update.unwrap(), 0);
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn an_activation_that_is_overwritten_while_it_is_needed() {
+    // The second convolution writes over the first one's output, which its own backward step reads.
+    let result = damaged(|planned| {
+        let second = planned.schedule.steps.iter().position(|step| step.kind == StepKind::Forward { node: 2 }).unwrap();
+        let input = planned.schedule.steps[second].buffer(Role::Input(0)).unwrap();
+        let output = planned.schedule.steps[second].buffer(Role::Output).unwrap();
+        for step in &mut planned.schedule.steps {
+            for operand in step.operands.iter_mut().filter(|operand| operand.buffer == output) {
+                operand.buffer = input;
+            }
+        }
+    });
+    assert_fault(result, "needs");
+}
+
+#[test]
+fn a_gradient_that_is_added_to_nothing() {
+    let result = damaged(|planned| {
+        let step =
+            planned.schedule.steps.iter_mut().find(|step| matches!(step.kind, StepKind::Backward { .. })).unwrap();
+        for operand in step.operands.iter_mut().filter(|operand| matches!(operand.role, Role::ParameterGradient(_))) {
+            operand.access = Access::Update;
+        }
+    });
+    assert_fault(result, "finds Nothing");
+}

@@ -1,0 +1,20 @@
+//! `mul x + add`, for numbers.
+
+use plimsoll_plan::layers::arithmetic::Affine;
+use plimsoll_plan::schedule::Role;
+
+use super::step::Step;
+
+/// The outputs.
+pub fn forward(layer: &Affine, step: &Step) {
+    let (mul, add) = (layer.mul as f32, layer.add as f32);
+    step.pair(Role::Input(0), Role::Output).par_map(|x| mul * x + add);
+}
+
+/// `dx = mul dy`.
+pub fn backward(layer: &Affine, step: &Step) {
+    let mul = layer.mul as f32;
+    if let Some(gradient) = step.gradient_pair(0) {
+        gradient.par_map(|dy| mul * dy);
+    }
+}

@@ -1,0 +1,127 @@
+//! Normalization of each channel over the batch and all positions (Ioffe & Szegedy 2015).
+
+use plimsoll_plan::layers::batchnorm::BatchNorm;
+use plimsoll_plan::schedule::Role;
+
+use super::channels::Channels;
+use super::moments::{Line, Moments};
+use super::parallel;
+use super::step::Step;
+use super::sums::{sum, sum_of, sum_of2};
+
+/// The layer's tensors: factor and offset, if it has them, come before the running statistics.
+struct Tensors<'a> {
+    affine: Option<(&'a [f32], &'a [f32])>,
+    running_mean: Role,
+    running_var: Role,
+}
+
+impl<'a> Tensors<'a> {
+    fn of(layer: &BatchNorm, step: &Step<'a>) -> Tensors<'a> {
+        let affine = layer.affine.then(|| (step.read(Role::Parameter(0)), step.read(Role::Parameter(1))));
+        let first = if layer.affine { 2 } else { 0 };
+        Tensors { affine, running_mean: Role::Parameter(first), running_var: Role::Parameter(first + 1) }
+    }
+
+    fn line(&self, channel: usize, moments: Moments) -> Line {
+        let (weight, bias) = self.affine.map_or((1.0, 0.0), |(weight, bias)| (weight[channel], bias[channel]));
+        moments.line(weight, bias)
+    }
+}
+
+/// The outputs, by the statistics of the batch in training and by the running ones in inference.
+pub fn forward(layer: &BatchNorm, step: &Step) {
+    if step.is_training() { train(layer, step) } else { infer(layer, step) }
+}
+
+fn infer(layer: &BatchNorm, step: &Step) {
+    let tensors = Tensors::of(layer, step);
+    let mean = step.read::<f32>(tensors.running_mean);
+    let var = step.read::<f32>(tensors.running_var);
+    Channels::of(step.output()).map(step.pair(Role::Input(0), Role::Output), |channel| {
+        let moments = Moments::new(f64::from(mean[channel]), f64::from(var[channel]), layer.eps);
+        let line = tensors.line(channel, moments);
+        move |x| line.at(x)
+    });
+}
+
+/// Channels whose statistics are held at a time. The plan has no memory for them where there is no backward pass.
+const BLOCK: usize = 64;
+
+fn train(layer: &BatchNorm, step: &Step) {
+    let tensors = Tensors::of(layer, step);
+    let channels = Channels::of(step.output());
+    let mut pair = step.pair(Role::Input(0), Role::Output);
+    let running_mean = step.write::<f32>(tensors.running_mean);
+    let running_var = step.write::<f32>(tensors.running_var);
+    let mut saved = step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1)));
+    let count = (pair.len() / channels.count) as f64;
+    for first in (0..channels.count).step_by(BLOCK) {
+        let mut statistics = [(0.0, 0.0); BLOCK];
+        let statistics = &mut statistics[..BLOCK.min(channels.count - first)];
+        parallel::chunks(statistics, 1, |i, statistics| {
+            let planes = || channels.planes(pair.from(), first + i);
+            let mean = planes().map(sum).sum::<f64>() / count;
+            let squares = planes().map(|plane| sum_of(plane, |x| (x - mean).powi(2))).sum::<f64>();
+            statistics[0] = (mean, squares / count);
+        });
+        let whole = 0..pair.len();
+        pair.part(whole).chunks(channels.sample(), |_, mut sample| {
+            for (i, &(mean, variance)) in statistics.iter().enumerate() {
+                let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps));
+                let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
+                sample.part(plane).map(|_, x| line.at(x));
+            }
+        });
+        for (i, &(mean, variance)) in statistics.iter().enumerate() {
+            let channel = first + i;
+            // The running variance is the unbiased one, as PyTorch's. One value alone has no variance.
+            let unbiased = variance * count / (count - 1.0).max(1.0);
+            move_towards(&mut running_mean[channel], mean, layer.momentum);
+            move_towards(&mut running_var[channel], unbiased, layer.momentum);
+            if let Some((saved_mean, saved_rstd)) = &mut saved {
+                saved_mean[channel] = mean as f32;
+                saved_rstd[channel] = Moments::new(mean, variance, layer.eps).rstd as f32;
+            }
+        }
+    }
+}
+
+fn move_towards(running: &mut f32, value: f64, momentum: f64) {
+    *running = (f64::from(*running) * (1.0 - momentum) + value * momentum) as f32;
+}
+
+/// With `z = (x - mean) rstd` and means over the channel: `dw = sum dy z`, `db = sum dy`,
+/// `dx = w rstd (dy - mean(dy) - z mean(dy z))`.
+pub fn backward(step: &Step) {
+    let channels = Channels::of(step.output());
+    let gradients = step.gradients();
+    let x = step.read::<f32>(Role::Input(0));
+    let (mean, rstd) = (step.read::<f32>(Role::Saved(0)), step.read::<f32>(Role::Saved(1)));
+    let (sums, products) = step.write::<f32>(Role::Workspace).split_at_mut(channels.count);
+    let dy = gradients.output();
+    parallel::chunks2((sums, 1), (products, 1), |channel, sums, products| {
+        let center = f64::from(mean[channel]);
+        let planes = channels.planes(dy, channel).zip(channels.planes(x, channel));
+        let (sum, product) = planes.fold((0.0, 0.0), |(total, product), (dy, x)| {
+            (total + sum(dy), product + sum_of2(dy, x, |dy, x| dy * (x - center)))
+        });
+        sums[0] = sum as f32;
+        products[0] = (product * f64::from(rstd[channel])) as f32;
+    });
+    for (role, sums) in [(Role::ParameterGradient(0), &*products), (Role::ParameterGradient(1), &*sums)] {
+        if let Some(gradient) = step.gradient(role) {
+            gradient.iter_mut().zip(sums).for_each(|(gradient, sum)| *gradient += sum);
+        }
+    }
+    let count = (x.len() / channels.count) as f32;
+    let weight = step.read_if::<f32>(Role::Parameter(0));
+    if let Some(dx) = gradients.input() {
+        channels.zip(dx, x, |channel| {
+            let (mean, rstd) = (mean[channel], rstd[channel]);
+            let factor = weight.map_or(1.0, |weight| weight[channel]) * rstd;
+            let (offset, slope) = (sums[channel] / count, products[channel] / count * rstd);
+            move |dy, x| factor * (dy - offset - (x - mean) * slope)
+        });
+    }
+}

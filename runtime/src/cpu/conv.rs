@@ -1,0 +1,41 @@
+//! Convolutions over one or two axes.
+
+use plimsoll_plan::layers::conv::Conv;
+use plimsoll_plan::schedule::{Part, Role};
+
+use super::convolution::{Geometry, add_bias, bias_gradient, correlate, kernel_gradient, spread};
+use super::step::Step;
+
+fn geometry(layer: &Conv, step: &Step) -> Geometry {
+    Geometry::new(&layer.window, layer.groups, &step.inputs()[0].shape.0, &step.output().shape.0)
+}
+
+/// `y = columns(x) W + b`.
+pub fn forward(layer: &Conv, step: &Step) {
+    let g = geometry(layer, step);
+    let y = step.write(Role::Output);
+    correlate(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, false);
+    if layer.bias {
+        add_bias(y, step.read(Role::Parameter(1)), g.map[0] * g.map[1]);
+    }
+}
+
+/// The gradients: of weight and bias, or of the input.
+pub fn backward(layer: &Conv, step: &Step, part: Part) {
+    let g = geometry(layer, step);
+    let dy = step.read(Role::OutputGradient);
+    if part != Part::Inputs {
+        let weight = Role::ParameterGradient(0);
+        if let Some(dweight) = step.write_if(weight) {
+            kernel_gradient(&g, step.read(Role::Input(0)), dy, dweight, step.adds(weight));
+        }
+        if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
+            bias_gradient(dy, dbias, g.map[0] * g.map[1]);
+        }
+    }
+    if part != Part::Parameters
+        && let Some(dx) = step.write_if(Role::InputGradient(0))
+    {
+        spread(&g, dy, step.read(Role::Parameter(0)), dx, step.adds(Role::InputGradient(0)));
+    }
+}

@@ -1,0 +1,42 @@
+//! Transposed convolutions: forward is a convolution's way back to its input, and the other way round.
+
+use plimsoll_plan::layers::conv_transpose::ConvTranspose;
+use plimsoll_plan::schedule::{Part, Role};
+
+use super::convolution::{Geometry, add_bias, bias_gradient, correlate, kernel_gradient, spread};
+use super::step::Step;
+
+/// The layer's output is the image of the convolution, its input the map.
+fn geometry(layer: &ConvTranspose, step: &Step) -> Geometry {
+    Geometry::new(&layer.window, layer.groups, &step.output().shape.0, &step.inputs()[0].shape.0)
+}
+
+/// Every element of the input gives the kernel, times itself, to the output.
+pub fn forward(layer: &ConvTranspose, step: &Step) {
+    let g = geometry(layer, step);
+    let y = step.write(Role::Output);
+    spread(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, false);
+    if layer.bias {
+        add_bias(y, step.read(Role::Parameter(1)), g.image[0] * g.image[1]);
+    }
+}
+
+/// The gradients: of weight and bias, or of the input.
+pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
+    let g = geometry(layer, step);
+    let dy = step.read(Role::OutputGradient);
+    if part != Part::Inputs {
+        let weight = Role::ParameterGradient(0);
+        if let Some(dweight) = step.write_if(weight) {
+            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight));
+        }
+        if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
+            bias_gradient(dy, dbias, g.image[0] * g.image[1]);
+        }
+    }
+    if part != Part::Parameters
+        && let Some(dx) = step.write_if(Role::InputGradient(0))
+    {
+        correlate(&g, dy, step.read(Role::Parameter(0)), dx, step.adds(Role::InputGradient(0)));
+    }
+}

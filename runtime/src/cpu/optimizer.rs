@@ -1,0 +1,198 @@
+//! The optimizers' updates, with the formulas of `torch.optim` (Lion: those of its authors), and clipping by global norm.
+
+use plimsoll_plan::optimizers::Optimizer;
+use plimsoll_plan::schedule::Role;
+
+use super::parallel::{self, CHUNK};
+use super::step::Step;
+
+/// Updates one parameter; an accumulated gradient is left at zero.
+pub fn update(step: &Step) {
+    let training = step.program().options();
+    let scale = step.read_if::<f32>(Role::GradientScale).map_or(1.0, |scale| scale[0]);
+    let parameter = step.write(Role::Parameter(0));
+    let (mut none, mut nothing, mut neither): ([f32; 0], [f32; 0], [f32; 0]) = ([], [], []);
+    let first = step.write_if(Role::State(0)).unwrap_or(&mut none);
+    let second = step.write_if(Role::State(1)).unwrap_or(&mut nothing);
+    let third = step.write_if(Role::State(2)).unwrap_or(&mut neither);
+    let rule = Rule::new(&training.optimizer, step.arguments().learning_rate, step.arguments().update);
+    let gradient = Role::ParameterGradient(0);
+    if step.adds(gradient) {
+        let gradient = step.write(gradient);
+        rule.apply(parameter, &*gradient, scale, [first, second, third]);
+        parallel::chunks(gradient, CHUNK, |_, chunk| chunk.fill(0.0));
+    } else {
+        rule.apply(parameter, step.read(gradient), scale, [first, second, third]);
+    }
+}
+
+/// The factor that bounds the gradients' global norm, as `torch.nn.utils.clip_grad_norm_` computes it.
+pub fn clip_grad_norm(step: &Step) {
+    let most = step.program().options().clip_grad_norm.expect("the step is there because a bound is");
+    let mut square = 0.0;
+    let mut i = 0;
+    while let Some(gradient) = step.read_if::<f32>(Role::ParameterGradient(i)) {
+        square += parallel::sum(gradient.len(), |range| {
+            gradient[range].iter().map(|g| f64::from(*g) * f64::from(*g)).sum::<f64>()
+        });
+        i += 1;
+    }
+    step.write(Role::GradientScale)[0] = (most / (square.sqrt() + 1e-6)).min(1.0) as f32;
+}
+
+/// An optimizer with the numbers of this update.
+struct Rule<'a> {
+    optimizer: &'a Optimizer,
+    lr: f64,
+    /// From 1.
+    update: u64,
+}
+
+impl<'a> Rule<'a> {
+    fn new(optimizer: &'a Optimizer, lr: f64, update: u64) -> Self {
+        Rule { optimizer, lr, update }
+    }
+
+    /// Updates the parameter `p` by its gradient times `scale`.
+    fn apply(&self, p: &mut [f32], gradient: &[f32], scale: f32, [first, second, third]: [&mut [f32]; 3]) {
+        let lr = self.lr as f32;
+        let t = self.update as f64;
+        let g = |i: usize| gradient[i] * scale;
+        match *self.optimizer {
+            Optimizer::Sgd { momentum, dampening, weight_decay, nesterov, .. } => {
+                let decay = weight_decay as f32;
+                if momentum == 0.0 {
+                    each(p, |i, p| *p -= lr * (g(i) + decay * *p));
+                    return;
+                }
+                // The first buffer is the gradient itself, undampened.
+                let (kept, added) =
+                    if self.update == 1 { (0.0, 1.0) } else { (momentum as f32, 1.0 - dampening as f32) };
+                let momentum = momentum as f32;
+                each2(p, first, |i, p, buffer| {
+                    let d = g(i) + decay * *p;
+                    *buffer = kept * *buffer + added * d;
+                    *p -= lr * if nesterov { d + momentum * *buffer } else { *buffer };
+                });
+            }
+            Optimizer::Adam { betas, eps, weight_decay, .. } => {
+                let adam = Adam::new(self.lr, betas, eps, t);
+                let decay = weight_decay as f32;
+                each3(p, first, second, |i, p, m, v| *p -= adam.change(g(i) + decay * *p, m, v));
+            }
+            Optimizer::AdamW { betas, eps, weight_decay, .. } => {
+                let adam = Adam::new(self.lr, betas, eps, t);
+                let shrink = (1.0 - self.lr * weight_decay) as f32;
+                each3(p, first, second, |i, p, m, v| *p = *p * shrink - adam.change(g(i), m, v));
+            }
+            Optimizer::RmsProp { alpha, eps, weight_decay, momentum, centered, .. } => {
+                let (decay, old, new, eps) = (weight_decay as f32, alpha as f32, (1.0 - alpha) as f32, eps as f32);
+                let momentum = momentum as f32;
+                let squared = |d: f32, square: &mut f32| {
+                    *square = old * *square + new * d * d;
+                    d / (square.sqrt() + eps)
+                };
+                let centred = |d: f32, square: &mut f32, mean: &mut f32| {
+                    *square = old * *square + new * d * d;
+                    *mean += new * (d - *mean);
+                    d / ((*square - *mean * *mean).sqrt() + eps)
+                };
+                let moved = |change: f32, buffer: &mut f32| {
+                    *buffer = momentum * *buffer + change;
+                    lr * *buffer
+                };
+                match (momentum > 0.0, centered) {
+                    (false, false) => each2(p, first, |i, p, square| *p -= lr * squared(g(i) + decay * *p, square)),
+                    (true, false) => each3(p, first, second, |i, p, square, buffer| {
+                        *p -= moved(squared(g(i) + decay * *p, square), buffer);
+                    }),
+                    (false, true) => each3(p, first, second, |i, p, square, mean| {
+                        *p -= lr * centred(g(i) + decay * *p, square, mean);
+                    }),
+                    (true, true) => each4(p, first, second, third, |i, p, square, buffer, mean| {
+                        *p -= moved(centred(g(i) + decay * *p, square, mean), buffer);
+                    }),
+                }
+            }
+            Optimizer::Adagrad { lr_decay, weight_decay, eps, .. } => {
+                let lr = (self.lr / (1.0 + (t - 1.0) * lr_decay)) as f32;
+                let (decay, eps) = (weight_decay as f32, eps as f32);
+                each2(p, first, |i, p, sum| {
+                    let d = g(i) + decay * *p;
+                    *sum += d * d;
+                    *p -= lr * d / (sum.sqrt() + eps);
+                });
+            }
+            Optimizer::Lion { betas, weight_decay, .. } => {
+                let shrink = (1.0 - self.lr * weight_decay) as f32;
+                let [b1, b2] = betas.map(|b| b as f32);
+                let [n1, n2] = betas.map(|b| (1.0 - b) as f32);
+                each2(p, first, |i, p, m| {
+                    let d = g(i);
+                    let direction = b1 * *m + n1 * d;
+                    // The sign of zero is zero.
+                    let sign = if direction == 0.0 { 0.0 } else { direction.signum() };
+                    *p = *p * shrink - lr * sign;
+                    *m = b2 * *m + n2 * d;
+                });
+            }
+        }
+    }
+}
+
+/// The numbers that Adam and AdamW share.
+struct Adam {
+    new: [f32; 2],
+    old: f32,
+    step_size: f32,
+    root: f32,
+    eps: f32,
+}
+
+impl Adam {
+    fn new(lr: f64, betas: [f64; 2], eps: f64, t: f64) -> Adam {
+        Adam {
+            new: betas.map(|b| (1.0 - b) as f32),
+            old: betas[1] as f32,
+            step_size: (lr / (1.0 - betas[0].powf(t))) as f32,
+            root: (1.0 - betas[1].powf(t)).sqrt() as f32,
+            eps: eps as f32,
+        }
+    }
+
+    /// Moves the moments by a gradient, and gives what is to be subtracted from the parameter.
+    #[inline]
+    fn change(&self, d: f32, m: &mut f32, v: &mut f32) -> f32 {
+        *m += self.new[0] * (d - *m);
+        *v = self.old * *v + self.new[1] * d * d;
+        self.step_size * *m / (v.sqrt() / self.root + self.eps)
+    }
+}
+
+fn each(p: &mut [f32], f: impl Fn(usize, &mut f32) + Sync + Send) {
+    parallel::side_by_side([p], CHUNK, |at, [p]| p.iter_mut().enumerate().for_each(|(i, p)| f(at + i, p)));
+}
+
+fn each2(p: &mut [f32], a: &mut [f32], f: impl Fn(usize, &mut f32, &mut f32) + Sync + Send) {
+    parallel::side_by_side([p, a], CHUNK, |at, [p, a]| {
+        p.iter_mut().zip(a).enumerate().for_each(|(i, (p, a))| f(at + i, p, a));
+    });
+}
+
+fn each3(p: &mut [f32], a: &mut [f32], b: &mut [f32], f: impl Fn(usize, &mut f32, &mut f32, &mut f32) + Sync + Send) {
+    parallel::side_by_side([p, a, b], CHUNK, |at, [p, a, b]| {
+        p.iter_mut().zip(a).zip(b).enumerate().for_each(|(i, ((p, a), b))| f(at + i, p, a, b));
+    });
+}
+
+fn each4(
+    p: &mut [f32],
+    a: &mut [f32],
+    b: &mut [f32],
+    c: &mut [f32],
+    f: impl Fn(usize, &mut f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
+) {
+    parallel::side_by_side([p, a, b, c], CHUNK, |at, [p, a, b, c]| {
+        p.iter_mut().zip(a).zip(b).zip(c).enumerate().for_each(|(i, (((p, a), b), c))| f(at + i, p, a, b, c));
+    });
+}

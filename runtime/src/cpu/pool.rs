@@ -1,0 +1,269 @@
+//! Pooling: maxima and means over windows, sliding or adaptive.
+//!
+//! A maximum leaves for backward its place within its window, the first where several are equal, as PyTorch has it.
+
+use plimsoll_plan::layers::pool::{AdaptivePool, Pool, Reduction};
+use plimsoll_plan::layers::window::Window;
+use plimsoll_plan::schedule::Role;
+
+use super::parallel;
+use super::step::Step;
+use crate::element::Element;
+
+/// The taps of one window along one axis.
+#[derive(Clone, Copy)]
+struct Span {
+    /// The first tap on the input, and one past the last.
+    first: usize,
+    end: usize,
+    /// The place of tap 0, which may be on the padding.
+    start: isize,
+    /// Distance between taps.
+    dilation: usize,
+    /// Taps of the whole window, which numbers them.
+    taps: usize,
+    /// What the window's extent counts as in a mean.
+    counted: usize,
+}
+
+impl Span {
+    /// Where a tap lies.
+    fn at(&self, tap: usize) -> usize {
+        (self.start + (tap * self.dilation) as isize) as usize
+    }
+}
+
+/// Where the windows lie.
+#[derive(Clone, Copy)]
+enum Windows<'a> {
+    Sliding { window: &'a Window, count_include_pad: bool },
+    Adaptive,
+}
+
+/// Pooling from an input plane to an output plane.
+#[derive(Clone, Copy)]
+struct Planes<'a> {
+    windows: Windows<'a>,
+    input: [usize; 2],
+    output: [usize; 2],
+}
+
+impl<'a> Planes<'a> {
+    fn new(windows: Windows<'a>, step: &Step) -> Self {
+        let plane = |shape: &[u64]| [shape[1] as usize, shape[2] as usize];
+        Planes { windows, input: plane(&step.inputs()[0].shape.0), output: plane(&step.output().shape.0) }
+    }
+
+    fn pixels(&self) -> usize {
+        self.input[0] * self.input[1]
+    }
+
+    fn positions(&self) -> usize {
+        self.output[0] * self.output[1]
+    }
+
+    /// The window of an output along an axis.
+    fn span(&self, axis: usize, output: usize) -> Span {
+        let extent = self.input[axis];
+        match self.windows {
+            Windows::Adaptive => {
+                let start = output * extent / self.output[axis];
+                let end = ((output + 1) * extent).div_ceil(self.output[axis]);
+                let taps = end - start;
+                Span { first: 0, end: taps, start: start as isize, dilation: 1, taps, counted: taps }
+            }
+            Windows::Sliding { window, count_include_pad } => {
+                let [taps, stride, padding, dilation] =
+                    [window.kernel, window.stride, window.padding, window.dilation].map(|x| x[axis] as usize);
+                let start = (output * stride) as isize - padding as isize;
+                let first = (-start).max(0).cast_unsigned().div_ceil(dilation).min(taps);
+                let end = (extent as isize - start).max(0).cast_unsigned().div_ceil(dilation).min(taps).max(first);
+                // Padding counts, but not what rounding up (`ceil_mode`) adds beyond it.
+                let padded = (start + taps as isize).min((extent + padding) as isize) - start;
+                let counted = if count_include_pad { padded.max(0) as usize } else { end - first };
+                Span { first, end, start, dilation, taps, counted }
+            }
+        }
+    }
+
+    /// Calls `f` with each output's place and window.
+    fn for_each(&self, mut f: impl FnMut(usize, Span, Span)) {
+        for y in 0..self.output[0] {
+            let rows = self.span(0, y);
+            for x in 0..self.output[1] {
+                f(y * self.output[1] + x, rows, self.span(1, x));
+            }
+        }
+    }
+
+    /// The maxima of a plane; `place` is told where each was found.
+    fn max(&self, input: &[f32], output: &mut [f32], mut place: impl FnMut(usize, usize)) {
+        self.for_each(|position, rows, columns| {
+            let (mut max, mut index) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
+            for ky in rows.first..rows.end {
+                let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
+                for kx in columns.first..columns.end {
+                    let x = row[columns.at(kx)];
+                    if x > max || x.is_nan() {
+                        (max, index) = (x, ky * columns.taps + kx);
+                    }
+                }
+            }
+            output[position] = max;
+            place(position, index);
+        });
+    }
+
+    /// The means of a plane.
+    fn mean(&self, input: &[f32], output: &mut [f32]) {
+        self.for_each(|position, rows, columns| {
+            let mut sum = 0.0;
+            for ky in rows.first..rows.end {
+                let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
+                if columns.first < columns.end {
+                    sum += row[columns.at(columns.first)..][..columns.end - columns.first].iter().sum::<f32>();
+                }
+            }
+            output[position] = sum / (rows.counted * columns.counted).max(1) as f32;
+        });
+    }
+
+    fn mean_gradient(&self, dy: &[f32], dx: &mut [f32]) {
+        self.for_each(|position, rows, columns| {
+            let share = dy[position] / (rows.counted * columns.counted).max(1) as f32;
+            for ky in rows.first..rows.end {
+                let row = &mut dx[rows.at(ky) * self.input[1]..][..self.input[1]];
+                if columns.first < columns.end {
+                    let row = &mut row[columns.at(columns.first)..][..columns.end - columns.first];
+                    row.iter_mut().for_each(|x| *x += share);
+                }
+            }
+        });
+    }
+}
+
+/// A number of a tap.
+trait Index: Element {
+    fn new(index: usize) -> Self;
+    fn get(self) -> usize;
+}
+
+impl Index for u8 {
+    fn new(index: usize) -> Self {
+        index as u8
+    }
+
+    fn get(self) -> usize {
+        usize::from(self)
+    }
+}
+
+impl Index for i32 {
+    fn new(index: usize) -> Self {
+        index as i32
+    }
+
+    fn get(self) -> usize {
+        self as usize
+    }
+}
+
+/// `maxpool2d`, `avgpool2d`.
+pub fn forward(layer: &Pool, step: &Step) {
+    match layer.reduction {
+        Reduction::Max => max(Planes::new(sliding(layer), step), step),
+        Reduction::Mean { .. } => mean(Planes::new(sliding(layer), step), step),
+    }
+}
+
+/// The input's gradient of `maxpool2d`, `avgpool2d`.
+pub fn backward(layer: &Pool, step: &Step) {
+    match layer.reduction {
+        Reduction::Max => max_gradient(Planes::new(sliding(layer), step), step),
+        Reduction::Mean { .. } => mean_gradient(Planes::new(sliding(layer), step), step),
+    }
+}
+
+/// `adaptive_maxpool2d`, `adaptive_avgpool2d`.
+pub fn adaptive_forward(layer: &AdaptivePool, step: &Step) {
+    let planes = Planes::new(Windows::Adaptive, step);
+    if layer.max { max(planes, step) } else { mean(planes, step) }
+}
+
+/// The input's gradient of `adaptive_maxpool2d`, `adaptive_avgpool2d`.
+pub fn adaptive_backward(layer: &AdaptivePool, step: &Step) {
+    let planes = Planes::new(Windows::Adaptive, step);
+    if layer.max { max_gradient(planes, step) } else { mean_gradient(planes, step) }
+}
+
+fn sliding(layer: &Pool) -> Windows<'_> {
+    let count_include_pad = matches!(layer.reduction, Reduction::Mean { count_include_pad: true });
+    Windows::Sliding { window: &layer.window, count_include_pad }
+}
+
+fn max(planes: Planes, step: &Step) {
+    let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
+    let index = Role::Saved(0);
+    match step.has(index).then(|| step.bytes(index) / y.len()) {
+        None => parallel::chunks(y, planes.positions(), |i, y| planes.max(plane(x, i, planes.pixels()), y, |_, _| {})),
+        Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
+        Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
+    }
+}
+
+fn indexed_max<I: Index>(planes: Planes, x: &[f32], y: &mut [f32], index: &mut [I]) {
+    let size = planes.positions();
+    parallel::chunks2((y, size), (index, size), |i, y, index| {
+        planes.max(plane(x, i, planes.pixels()), y, |position, place| index[position] = I::new(place));
+    });
+}
+
+fn mean(planes: Planes, step: &Step) {
+    let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
+    parallel::chunks(y, planes.positions(), |i, y| planes.mean(plane(x, i, planes.pixels()), y));
+}
+
+fn max_gradient(planes: Planes, step: &Step) {
+    let dy = step.read(Role::OutputGradient);
+    match step.bytes(Role::Saved(0)) / dy.len() {
+        1 => indexed_max_gradient::<u8>(planes, dy, step),
+        _ => indexed_max_gradient::<i32>(planes, dy, step),
+    }
+}
+
+fn indexed_max_gradient<I: Index>(planes: Planes, dy: &[f32], step: &Step) {
+    let index: &[I] = step.read(Role::Saved(0));
+    let Some(dx) = step.write_if(Role::InputGradient(0)) else { return };
+    let adds = step.adds(Role::InputGradient(0));
+    parallel::chunks(dx, planes.pixels(), |i, dx| {
+        if !adds {
+            dx.fill(0.0);
+        }
+        let (dy, index) = (plane(dy, i, planes.positions()), plane(index, i, planes.positions()));
+        planes.for_each(|position, rows, columns| {
+            // A dilated window may have all of its taps on the padding.
+            if rows.first >= rows.end || columns.first >= columns.end {
+                return;
+            }
+            let (ky, kx) = (index[position].get() / columns.taps, index[position].get() % columns.taps);
+            dx[rows.at(ky) * planes.input[1] + columns.at(kx)] += dy[position];
+        });
+    });
+}
+
+fn mean_gradient(planes: Planes, step: &Step) {
+    let dy = step.read(Role::OutputGradient);
+    let Some(dx) = step.write_if(Role::InputGradient(0)) else { return };
+    let adds = step.adds(Role::InputGradient(0));
+    parallel::chunks(dx, planes.pixels(), |i, dx| {
+        if !adds {
+            dx.fill(0.0);
+        }
+        planes.mean_gradient(plane(dy, i, planes.positions()), dx);
+    });
+}
+
+/// One of many planes of a size.
+fn plane<T>(planes: &[T], index: usize, size: usize) -> &[T] {
+    &planes[index * size..][..size]
+}

@@ -1,0 +1,135 @@
+//! What can go wrong while a network runs, in words that name the place, the value and the remedy.
+
+use plimsoll_plan::shape::DType;
+
+/// An error of the runtime.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device has no kernel for a layer.
+    #[error("{device} can't run {step}")]
+    Unsupported {
+        /// The device.
+        device: &'static str,
+        /// The step, in the plan's words.
+        step: String,
+    },
+    /// The device has not as much memory as the plan needs.
+    #[error("{device} has no {bytes} bytes free, which the plan needs in one piece")]
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// The arena's length.
+        bytes: u64,
+    },
+    /// A failure that the device reports.
+    #[error("{device}: {message}")]
+    Device {
+        /// The device.
+        device: String,
+        /// Its own words.
+        message: String,
+    },
+    /// A trainer of a network that is declared for inference alone.
+    #[error("`{network}` is not trained: it has no `#[train(...)]`")]
+    NotTrained {
+        /// The network.
+        network: String,
+    },
+    /// More or fewer inputs than the network has.
+    #[error(
+        "`{network}` declares {expected} as the number of its inputs, but {given} were given: pass a tuple of slices in declared order"
+    )]
+    InputCount {
+        /// The network.
+        network: String,
+        /// How many it declares.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// Elements of another type.
+    #[error("{name} must be {expected}, but {given} were given")]
+    ElementType {
+        /// The input, or the targets.
+        name: String,
+        /// The declared type.
+        expected: DType,
+        /// The type given.
+        given: DType,
+    },
+    /// A number of elements that makes no whole samples.
+    #[error("{name} has {length} elements, which is no whole number of samples of {elements} elements each")]
+    Length {
+        /// The input, or the targets.
+        name: String,
+        /// The elements given.
+        length: usize,
+        /// The elements of a sample.
+        elements: usize,
+    },
+    /// Inputs and targets of different numbers of samples.
+    #[error("{name} has {given} samples, but the first input has {expected}")]
+    Samples {
+        /// The input, or the targets.
+        name: String,
+        /// The samples of the first input.
+        expected: usize,
+        /// The samples given.
+        given: usize,
+    },
+    /// A batch of no samples, or of more than were planned for.
+    #[error("a batch of {given} samples: this plan takes from 1 to {planned}, the batch that the network declares")]
+    Batch {
+        /// The samples given.
+        given: usize,
+        /// The samples planned for.
+        planned: usize,
+    },
+    /// A target that is no class.
+    #[error(
+        "the target of sample {sample} is {target}, but the classes are 0 to {last}{ignored}", last = classes - 1,
+        ignored = match ignore_index { 0.. => String::new(), i => format!(" (or {i}, to leave a sample out)") }
+    )]
+    Target {
+        /// The sample, from 0.
+        sample: usize,
+        /// The target given.
+        target: i32,
+        /// How many classes the network's output has.
+        classes: usize,
+        /// The target that does not count.
+        ignore_index: i32,
+    },
+    /// A loss that is no number, or infinite.
+    #[error(
+        "the loss of step {step} is {loss}: training has diverged, and the weights are spoiled\n\
+         help: go back to a checkpoint; try a smaller learning rate, or `clip_grad_norm`, and look for such numbers in the batch"
+    )]
+    Loss {
+        /// The step, from 1.
+        step: u64,
+        /// What it is.
+        loss: f32,
+    },
+    /// A name that no parameter has.
+    #[error("`{network}` has no parameter `{name}`{suggestion}")]
+    NoParameter {
+        /// The network.
+        network: String,
+        /// The name asked for.
+        name: String,
+        /// The nearest name.
+        suggestion: String,
+    },
+    /// Values for a parameter of another size.
+    #[error("`{name}` has {expected} elements, but {given} were given")]
+    ParameterLength {
+        /// The parameter.
+        name: String,
+        /// Its elements.
+        expected: u64,
+        /// The elements given.
+        given: usize,
+    },
+}

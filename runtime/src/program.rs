@@ -1,0 +1,156 @@
+//! A schedule made ready to run: all that a step needs, looked up once.
+
+use std::sync::Arc;
+
+use plimsoll_plan::graph::{Graph, Node, Training};
+use plimsoll_plan::placement::ALIGNMENT;
+use plimsoll_plan::plan::{Plan, Planned};
+use plimsoll_plan::schedule::{BufferId, Operand, Role, Schedule, StepKind};
+use plimsoll_plan::shape::{DType, Size, ValueType};
+
+/// Where a buffer lies in the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first byte.
+    pub offset: u64,
+    /// Its bytes for a batch.
+    pub size: Size,
+}
+
+impl Region {
+    /// Its bytes for a batch, which is no larger than the planned one.
+    pub fn bytes(&self, batch: usize) -> usize {
+        self.size.bytes(batch as u64).expect("smaller than a size that was planned") as usize
+    }
+}
+
+/// One step with the types of its values.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    /// What it does.
+    pub kind: StepKind,
+    /// What it reads and writes.
+    pub operands: Vec<Operand>,
+    /// For a node, the types of its inputs; for the loss, that of the network's output; for a sum of gradients, that of the
+    /// value.
+    pub inputs: Vec<ValueType>,
+    /// For a node, the type of its output; for the loss, that of the targets; for a parameter's update, the parameter's.
+    pub output: ValueType,
+}
+
+impl Instruction {
+    /// The operand in a role.
+    pub fn operand(&self, role: Role) -> Option<Operand> {
+        self.operands.iter().copied().find(|operand| operand.role == role)
+    }
+}
+
+/// A schedule at its place in the arena.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The network.
+    pub graph: Arc<Graph>,
+    /// Whether this trains; else it is a pass of inference.
+    pub training: bool,
+    /// The samples that were planned for.
+    pub batch: usize,
+    /// The steps.
+    pub instructions: Vec<Instruction>,
+    /// Where each buffer lies.
+    pub regions: Vec<Region>,
+    /// The plan's own account of steps, buffers and lifespans.
+    pub schedule: Schedule,
+}
+
+impl Program {
+    /// The training step of a plan, if it has one.
+    pub fn training(plan: &Plan) -> Option<Program> {
+        plan.training.as_ref().map(|planned| Program::new(&plan.graph, planned, 0))
+    }
+
+    /// The plan's pass of inference, in an arena of its own.
+    pub fn inference(plan: &Plan) -> Program {
+        Program::new(&plan.graph, &plan.inference, 0)
+    }
+
+    /// The plan's pass of inference in a trainer's arena: what is transient lies above the optimizer's state.
+    pub fn evaluation(plan: &Plan) -> Program {
+        Program::new(&plan.graph, &plan.inference, plan.evaluation_shift())
+    }
+
+    fn new(graph: &Graph, planned: &Planned, shift: u64) -> Program {
+        let Planned { schedule, placement } = planned;
+        let regions = schedule.buffers.iter().zip(&placement.offsets).enumerate().map(|(i, (buffer, offset))| Region {
+            offset: if i < schedule.persistent { *offset } else { offset + shift },
+            size: buffer.size,
+        });
+        Program {
+            graph: Arc::new(graph.clone()),
+            training: schedule.training,
+            batch: placement.batch as usize,
+            instructions: schedule.steps.iter().map(|step| instruction(graph, step)).collect(),
+            regions: regions.collect(),
+            schedule: schedule.clone(),
+        }
+    }
+
+    /// How the network is trained. Only asked by steps of training.
+    pub fn options(&self) -> &Training {
+        self.graph.training.as_ref().expect("a step of training belongs to a network that is trained")
+    }
+
+    /// A node of the network.
+    pub fn node(&self, node: usize) -> &Node {
+        &self.graph.nodes[node]
+    }
+
+    /// Whether all operands of every step are aligned and those in different buffers do not overlap. The plan's validator
+    /// has proved as much and more; devices ask before they trust it with memory.
+    pub fn is_sound(&self) -> bool {
+        let bytes = |buffer: BufferId| {
+            let region = self.region(buffer);
+            region.offset..region.offset + region.bytes(self.batch) as u64
+        };
+        let apart = |a: BufferId, b: BufferId| {
+            let (a, b) = (bytes(a), bytes(b));
+            a.end <= b.start || b.end <= a.start
+        };
+        let aligned = self.regions.iter().all(|region| region.offset.is_multiple_of(ALIGNMENT));
+        aligned
+            && self.instructions.iter().all(|Instruction { operands, .. }| {
+                let pairs = operands.iter().enumerate().flat_map(|(i, a)| operands[..i].iter().map(move |b| (a, b)));
+                pairs.into_iter().all(|(a, b)| a.buffer == b.buffer || apart(a.buffer, b.buffer))
+            })
+    }
+
+    /// Where a buffer lies.
+    pub fn region(&self, buffer: BufferId) -> Region {
+        self.regions[buffer.index()]
+    }
+}
+
+impl AsRef<Program> for Program {
+    fn as_ref(&self) -> &Program {
+        self
+    }
+}
+
+fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instruction {
+    let scalar = || ValueType { dtype: DType::F32, shape: Default::default(), batched: false };
+    let (inputs, output) = match step.kind {
+        StepKind::Forward { node } | StepKind::Backward { node, .. } => {
+            let inputs = graph.value_types(&graph.nodes[node].inputs);
+            (inputs, graph.value_type(graph.value_of(node)).clone())
+        }
+        StepKind::Loss => {
+            (vec![graph.value_type(graph.output).clone()], graph.target_type().expect("a loss has targets"))
+        }
+        StepKind::Accumulate { value } => (vec![graph.value_type(value).clone()], graph.value_type(value).clone()),
+        StepKind::ClipGradNorm => (Vec::new(), scalar()),
+        StepKind::Update { parameter } => {
+            let shape = graph.parameters[parameter.index()].shape.clone();
+            (Vec::new(), ValueType { shape, ..scalar() })
+        }
+    };
+    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, output }
+}

@@ -1,0 +1,113 @@
+//! Runs that prove plans: with dead memory poisoned, with every buffer apart, and with other numbers of threads, training
+//! gives the same bits.
+
+mod common;
+
+use common::{Batch, network, recipes, train};
+use plimsoll_plan::graph::{Budget, GraphBuilder, Training};
+use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::linear::Linear;
+use plimsoll_plan::losses::Loss;
+use plimsoll_plan::plan::Plan;
+use plimsoll_plan::schedule::StepKind;
+use plimsoll_plan::shape::DType;
+use plimsoll_runtime::proof::{Apart, Poisoned};
+use plimsoll_runtime::{Cpu, Device, Error, Trainer};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(200) }, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn all_runs_agree(recipe in recipes(false)) {
+        let graph = network(&recipe);
+        let alone = || Cpu::with_threads(1).unwrap();
+        let bits = train(&graph, alone(), 4);
+        prop_assert_eq!(&bits, &train(&graph, Poisoned::new(alone()), 4), "with poison");
+        prop_assert_eq!(&bits, &train(&graph, Apart::new(alone()), 4), "apart");
+        prop_assert_eq!(&bits, &train(&graph, Cpu::with_threads(3).unwrap(), 4), "with three threads");
+    }
+}
+
+/// One linear layer, whose weight's gradient needs the batch again.
+fn keeping() -> Plan {
+    let mut builder = GraphBuilder::new("Linear");
+    let x = builder.input("x", DType::F32, &[4]).unwrap();
+    let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: true }), false);
+    let y = builder.call(head, &[x]).unwrap();
+    let training =
+        Training { batch: 2, optimizer: common::optimizer(0), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap()
+}
+
+/// A plan that is wrong about a lifespan must not survive the poison: here, inputs that are said to be dead after the
+/// forward pass, though the weight's gradient needs them.
+#[test]
+fn poison_finds_what_is_read_after_its_death() {
+    let mut plan = keeping();
+    let graph = plan.graph.clone();
+    let batch = Batch::new(&graph, 2, 0);
+    let weights = |plan: &Plan| {
+        let mut trainer = Trainer::from_plan(plan, Poisoned::new(Cpu::with_threads(1).unwrap()), 7).unwrap();
+        trainer.step(batch.slices().as_slice(), batch.targets(&graph)).unwrap();
+        trainer.parameter("head.weight").unwrap()
+    };
+    assert!(weights(&plan).iter().all(|w| w.is_finite()));
+    let schedule = &mut plan.training.as_mut().unwrap().schedule;
+    let loss = schedule.steps.iter().position(|step| step.kind == StepKind::Loss).unwrap() as u32;
+    let input = *schedule.inputs.last().unwrap();
+    schedule.buffers[input.index()].upper = loss;
+    assert!(weights(&plan).iter().any(|w| w.is_nan()));
+}
+
+/// A device that writes one byte after the loss, which lies at the end of what it was given.
+struct Careless(Cpu);
+
+impl Device for Careless {
+    type Arena = <Cpu as Device>::Arena;
+    type Prepared = <Cpu as Device>::Prepared;
+
+    fn name(&self) -> String {
+        "a careless device".to_string()
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Self::Arena, Error> {
+        self.0.allocate(bytes)
+    }
+
+    fn prepare(&mut self, program: plimsoll_runtime::Program) -> Result<Self::Prepared, Error> {
+        self.0.prepare(program)
+    }
+
+    fn upload(&mut self, arena: &mut Self::Arena, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.0.upload(arena, offset, bytes)
+    }
+
+    fn download(&mut self, arena: &Self::Arena, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.0.download(arena, offset, bytes)
+    }
+
+    fn run(
+        &mut self,
+        program: &mut Self::Prepared,
+        arena: &mut Self::Arena,
+        steps: std::ops::Range<usize>,
+        arguments: &plimsoll_runtime::Arguments,
+    ) -> Result<(), Error> {
+        let target = program.as_ref().schedule.target.unwrap();
+        let region = program.as_ref().region(target);
+        let end = region.offset + (region.bytes(arguments.batch) as u64).next_multiple_of(256);
+        self.0.run(program, arena, steps, arguments)?;
+        self.0.upload(arena, end, &[0])
+    }
+}
+
+#[test]
+fn guards_find_what_is_written_outside() {
+    let plan = keeping();
+    let batch = Batch::new(&plan.graph, 2, 0);
+    let device = Apart::new(Careless(Cpu::with_threads(1).unwrap()));
+    let mut trainer = Trainer::from_plan(&plan, device, 7).unwrap();
+    let error = trainer.step(batch.slices().as_slice(), batch.targets(&plan.graph)).unwrap_err().to_string();
+    assert!(error.contains("wrote outside of its buffers"), "{error}");
+}

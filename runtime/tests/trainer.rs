@@ -1,0 +1,125 @@
+//! Trainers of small networks on the CPU: numbers worked out by hand, and the mistakes that a caller can make.
+
+use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training};
+use plimsoll_plan::layers;
+use plimsoll_plan::losses::Loss;
+use plimsoll_plan::optimizers::Optimizer;
+use plimsoll_plan::shape::DType;
+use plimsoll_runtime::{Cpu, Error, Predictor, Trainer};
+
+fn linear(out_features: u64) -> layers::Layer {
+    layers::Layer::Linear(layers::linear::Linear { out_features, bias: true })
+}
+
+/// 4 inputs, 8 hidden units, 3 outputs.
+fn mlp(batch: u64, loss: Loss, optimizer: Optimizer) -> Graph {
+    let mut builder = GraphBuilder::new("Mlp");
+    let x = builder.input("x", DType::F32, &[4]).unwrap();
+    let fc1 = builder.member("fc1", linear(8), false);
+    let fc2 = builder.member("fc2", linear(3), false);
+    let h = builder.call(fc1, &[x]).unwrap();
+    let relu = layers::Layer::Activation(layers::activation::Activation::Relu);
+    let h = builder.apply("", relu, &[h]).unwrap();
+    let y = builder.call(fc2, &[h]).unwrap();
+    let training = Training { batch, optimizer, loss, accumulate: 1, clip_grad_norm: None };
+    builder.finish(y, Some(training), None, Budget::default()).unwrap()
+}
+
+fn cross_entropy() -> Loss {
+    Loss::CrossEntropy { label_smoothing: 0.0, ignore_index: -100 }
+}
+
+fn adam() -> Optimizer {
+    Optimizer::by_name("adam").unwrap()
+}
+
+/// Four well separated classes of points.
+fn batch(samples: usize) -> (Vec<f32>, Vec<i32>) {
+    let targets: Vec<i32> = (0..samples as i32).map(|i| i % 3).collect();
+    let row = |t: i32| (0..4).map(move |j| if j == t { 1.0 } else { 0.1 * j as f32 });
+    (targets.iter().flat_map(|t| row(*t)).collect(), targets)
+}
+
+#[test]
+fn learns() {
+    let plan = mlp(6, cross_entropy(), Optimizer::Adam { lr: 0.02, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.0 })
+        .plan()
+        .unwrap();
+    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+    assert_eq!(trainer.allocated_bytes(), plan.peak_bytes());
+    let (inputs, targets) = batch(6);
+    let first = trainer.step(&inputs, &targets).unwrap();
+    for _ in 0..300 {
+        trainer.step(&inputs, &targets).unwrap();
+    }
+    // A batch smaller than declared runs in the same plan.
+    let last = trainer.step(&inputs[..12], &targets[..3]).unwrap();
+    assert!((first - 3f32.ln()).abs() < 0.5, "an untrained network is undecided: {first}");
+    assert!(last < 0.05, "from {first} only to {last}");
+    let metrics = trainer.evaluate([(&inputs, &targets), (&inputs, &targets)]).unwrap();
+    assert_eq!(metrics.samples(), 12);
+    assert_eq!(metrics.accuracy(), 1.0);
+    assert_eq!(metrics.top5(), 1.0);
+    assert!((metrics.loss() - f64::from(last)).abs() < 0.02);
+
+    // The same outputs in the memory of inference alone.
+    let mut predictor = Predictor::from_plan(&plan, Cpu::new(), 0).unwrap();
+    assert_eq!(predictor.allocated_bytes(), plan.inference_bytes());
+    for name in ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"] {
+        predictor.load_parameter(name, &trainer.parameter(name).unwrap()).unwrap();
+    }
+    assert_eq!(predictor.predict(&inputs).unwrap(), trainer.predict(&inputs).unwrap());
+}
+
+#[test]
+fn initial_values_are_within_pytorchs_bounds() {
+    let plan = mlp(1, cross_entropy(), adam()).plan().unwrap();
+    let mut a = Trainer::from_plan(&plan, Cpu::new(), 1).unwrap();
+    let mut b = Trainer::from_plan(&plan, Cpu::new(), 1).unwrap();
+    let mut c = Trainer::from_plan(&plan, Cpu::new(), 2).unwrap();
+    let weight = a.parameter("fc1.weight").unwrap();
+    assert!(weight.iter().all(|w| w.abs() <= 0.5) && weight.iter().any(|w| w.abs() > 0.4));
+    assert_eq!(weight, b.parameter("fc1.weight").unwrap());
+    assert_ne!(weight, c.parameter("fc1.weight").unwrap());
+    assert_ne!(weight[..8], a.parameter("fc1.bias").unwrap());
+}
+
+#[test]
+fn mistakes_have_names() {
+    let plan = mlp(2, cross_entropy(), adam()).plan().unwrap();
+    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+    let message = |result: Result<f32, Error>| result.unwrap_err().to_string();
+    let (x, t) = ([0.0f32; 8], [0i32, 1]);
+    assert_eq!(
+        message(trainer.step((&x, &x), &t)),
+        "`Mlp` declares 1 as the number of its inputs, but 2 were given: pass a tuple of slices in declared order"
+    );
+    assert_eq!(message(trainer.step(&[0u8; 8], &t)), "the input `x` must be f32, but u8 were given");
+    assert_eq!(
+        message(trainer.step(&x[..7], &t)),
+        "the input `x` has 7 elements, which is no whole number of samples of 4 elements each"
+    );
+    assert_eq!(message(trainer.step(&x, &t[..1])), "the target tensor has 1 samples, but the first input has 2");
+    assert_eq!(
+        message(trainer.step(&[0.0; 12], &[0, 1, 2])),
+        "a batch of 3 samples: this plan takes from 1 to 2, the batch that the network declares"
+    );
+    assert_eq!(
+        message(trainer.step(&x, &[0, 3])),
+        "the target of sample 1 is 3, but the classes are 0 to 2 (or -100, to leave a sample out)"
+    );
+    assert_eq!(trainer.load_parameter("fc.weight", &[]).unwrap_err().to_string(), "`Mlp` has no parameter `fc.weight`");
+    assert_eq!(
+        trainer.load_parameter("net.fc1.weight", &[]).unwrap_err().to_string(),
+        "`Mlp` has no parameter `net.fc1.weight`: is it `fc1.weight`?"
+    );
+    assert_eq!(
+        trainer.load_parameter("fc1.weight", &[1.0]).unwrap_err().to_string(),
+        "`fc1.weight` has 32 elements, but 1 were given"
+    );
+    trainer.step(&x, &t).unwrap();
+    let loss = message(trainer.step(&[f32::NAN; 8], &t));
+    assert!(loss.starts_with("the loss of step 2 is NaN: training has diverged"), "{loss}");
+    let untrained = Trainer::from_plan(&plan.graph.inference_only().plan().unwrap(), Cpu::new(), 42);
+    assert_eq!(untrained.err().unwrap().to_string(), "`Mlp` is not trained: it has no `#[train(...)]`");
+}
