@@ -242,6 +242,15 @@ fn the_next_address() {
     let urls = [bad.url.as_str(), good.url.as_str()];
     Download::new(urls, &md5().to_uppercase()).progress(Progress::Hidden).to(&path).unwrap();
     check(&path);
+    // All failures are told.
+    fs::remove_file(&path).unwrap();
+    let gone = Server::new(&[Answer::Status(410)]);
+    let urls = [bad.url.as_str(), gone.url.as_str()];
+    let text = Download::new(urls, &md5()).progress(Progress::Hidden).to(&path).unwrap_err().to_string();
+    assert!(
+        text.contains("410 Gone") && text.contains(&format!("before, {}: the server answers 403", bad.url)),
+        "{text}"
+    );
 }
 
 #[test]
@@ -277,7 +286,7 @@ fn full_disk() {
     std::os::unix::fs::symlink("/dev/full", path.with_extension("gz.part")).unwrap();
     let download = Download::new([server.url.as_str()], &md5()).progress(Progress::Hidden);
     let text = download.to(&path).unwrap_err().to_string();
-    assert!(text.contains("data.gz.part") && text.contains("can't write"), "{text}");
+    assert!(text.contains("data.gz.part: can't write") && text.contains("help: the disk is full"), "{text}");
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl Rule for Conv {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), self.axes, input)?;
         if !channels.is_multiple_of(self.groups) {
-            let help = groups_that_divide(self.groups, channels);
+            let help = groups_that_divide(self.groups, super::greatest_divisor(channels, self.out_channels));
             return Err(format!(
                 "`groups` = {} does not divide the input's {channels} channels\nhelp: {help}",
                 self.groups

@@ -71,7 +71,7 @@ impl Rule for ConvTranspose {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), 2, input)?;
         if !channels.is_multiple_of(self.groups) {
-            let help = super::groups_that_divide(self.groups, channels);
+            let help = super::groups_that_divide(self.groups, super::greatest_divisor(channels, self.out_channels));
             return Err(format!(
                 "`groups` = {} does not divide the input's {channels} channels\nhelp: {help}",
                 self.groups

@@ -306,6 +306,11 @@ pub(crate) fn resolve_axis(axis: i64, rank: usize) -> Option<usize> {
     (0..rank as i64).contains(&resolved).then_some(resolved as usize)
 }
 
+/// The greatest number that divides both.
+pub(crate) fn greatest_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
+}
+
 /// What to do about a number of groups that does not divide `channels`: the nearest ones that do.
 pub(crate) fn groups_that_divide(groups: u64, channels: u64) -> String {
     let below = (1..groups.min(channels + 1)).rev().find(|groups| channels.is_multiple_of(*groups));

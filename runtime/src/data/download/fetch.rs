@@ -125,7 +125,7 @@ impl Download {
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
             .build();
         let agent = Agent::new_with_config(config);
-        let mut last = Error::argument("a download has no address", "give one or more");
+        let mut failures: Vec<(&str, String)> = Vec::new();
         for url in &self.urls {
             match self.fetch_from(&agent, url, file, part, display) {
                 Ok(()) => {
@@ -133,25 +133,28 @@ impl Download {
                     return Ok(());
                 }
                 Err(Failure::Fatal(error)) => return Err(error),
-                Err(Failure::Refused(problem) | Failure::Broken(problem)) => {
-                    let kept = file.metadata().map_or(0, |metadata| metadata.len());
-                    let kept = match kept {
-                        0 => String::new(),
-                        kept => format!(" ({kept} bytes are kept, and the next try continues from there)"),
-                    };
-                    last = Error::Download {
-                        url: url.clone(),
-                        path: part.to_owned(),
-                        problem,
-                        help: format!(
-                            "check the network and try again{kept}; or fetch the file by other means and put it at {}",
-                            part.with_extension("").display()
-                        ),
-                    };
-                }
+                Err(Failure::Refused(problem) | Failure::Broken(problem)) => failures.push((url, problem)),
             }
         }
-        Err(last)
+        let Some((url, mut problem)) = failures.pop() else {
+            return Err(Error::argument("a download has no address", "give one or more"));
+        };
+        for (url, before) in failures {
+            problem = format!("{problem}\nbefore, {url}: {before}");
+        }
+        let kept = match file.metadata().map_or(0, |metadata| metadata.len()) {
+            0 => String::new(),
+            kept => format!(" ({kept} bytes are kept, and the next try continues from there)"),
+        };
+        Err(Error::Download {
+            url: url.to_owned(),
+            path: part.to_owned(),
+            problem,
+            help: format!(
+                "check the network and try again{kept}; or fetch the file by other means and put it at {}",
+                part.with_extension("").display()
+            ),
+        })
     }
 
     fn fetch_from(
@@ -277,6 +280,9 @@ fn length(file: &File, part: &Path) -> Result<u64, Failure> {
 }
 
 fn empty(file: &mut File, part: &Path) -> Result<(), Failure> {
+    if length(file, part)? == 0 {
+        return Ok(());
+    }
     file.set_len(0).map_err(|error| Failure::Fatal(Error::io(part, "write")(error)))
 }
 
