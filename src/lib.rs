@@ -86,7 +86,10 @@
 //! - [`network!`]: the macro, with the language in brief.
 //! - [`assert_fits!`]: several networks on one device.
 //! - [`Network`], [`Plan`], [`LayerRow`]: what a network's type gives.
+//! - [`Trainer`] and [`Predictor`] on a device, such as [`Cpu`]: a network that runs, in exactly the planned bytes.
 //! - [`plan`]: the planner: graphs, steps, buffers, offsets, reports. It can be used without the macro.
+//! - [`data`]: datasets, transforms and a loader.
+//! - [`runtime`]: devices, inputs, learning rates, metrics, and devices that put a plan to the proof.
 //!
 //! The reference of the language, the design, and how the numbers are proved are in the repository's folder `docs`.
 
@@ -189,9 +192,10 @@ pub use plimsoll_macros::network;
 pub use plimsoll_plan as plan;
 pub use plimsoll_plan::network::{LayerRow, Network, PlanRef};
 pub use plimsoll_plan::plan::Plan;
-pub use plimsoll_runtime::{Cpu, Device, Error, Metrics, Predictor, Slice, Trainer, device, learning_rate};
 #[doc(hidden)]
 pub use plimsoll_plan::sums::{Totals, check_sums};
+pub use plimsoll_runtime as runtime;
+pub use plimsoll_runtime::{Cpu, Device, Error, Metrics, Predictor, Slice, Trainer, data, device, learning_rate};
 
 // Every snippet of the documents is compiled.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 //! runs programs in it.
 
 pub mod cpu;
+pub mod data;
 pub mod device;
 pub mod element;
 pub mod error;

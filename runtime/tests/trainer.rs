@@ -123,3 +123,51 @@ fn mistakes_have_names() {
     let untrained = Trainer::from_plan(&plan.graph.inference_only().plan().unwrap(), Cpu::new(), 42);
     assert_eq!(untrained.err().unwrap().to_string(), "`Mlp` is not trained: it has no `#[train(...)]`");
 }
+
+/// A parameter that the loss does not depend on stays as it is, whether or not gradients are accumulated.
+#[test]
+fn what_the_loss_does_not_depend_on_stays() {
+    for accumulate in [1, 2] {
+        let mut builder = GraphBuilder::new("Aside");
+        let x = builder.input("x", DType::F32, &[4]).unwrap();
+        let used = builder.member("used", linear(3), false);
+        let aside = builder.member("aside", linear(3), false);
+        let y = builder.call(used, &[x]).unwrap();
+        builder.call(aside, &[x]).unwrap();
+        let optimizer = Optimizer::Sgd { lr: 0.1, momentum: 0.0, dampening: 0.0, weight_decay: 0.5, nesterov: false };
+        let training = Training { batch: 3, optimizer, loss: cross_entropy(), accumulate, clip_grad_norm: None };
+        let plan = builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap();
+        let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+        let weights =
+            |trainer: &mut Trainer<(), Cpu>| ["used.weight", "aside.weight"].map(|n| trainer.parameter(n).unwrap());
+        let before = weights(&mut trainer);
+        let (inputs, targets) = batch(3);
+        for _ in 0..accumulate {
+            trainer.step(&inputs, &targets).unwrap();
+        }
+        let after = weights(&mut trainer);
+        assert_ne!(before[0], after[0]);
+        assert_eq!(before[1], after[1]);
+    }
+}
+
+/// Two batches of which the gradients are averaged are one batch of twice the size.
+#[test]
+fn accumulation_is_a_larger_batch() {
+    let sgd = Optimizer::Sgd { lr: 0.1, momentum: 0.9, dampening: 0.0, weight_decay: 0.0, nesterov: false };
+    let whole = mlp(6, cross_entropy(), sgd.clone()).plan().unwrap();
+    let halves = mlp(3, cross_entropy(), sgd).accumulate(2).plan().unwrap();
+    let mut whole = Trainer::from_plan(&whole, Cpu::new(), 42).unwrap();
+    let mut halves = Trainer::from_plan(&halves, Cpu::new(), 42).unwrap();
+    let (inputs, targets) = batch(6);
+    for _ in 0..5 {
+        whole.step(&inputs, &targets).unwrap();
+        halves.step(&inputs[..12], &targets[..3]).unwrap();
+        halves.step(&inputs[12..], &targets[3..]).unwrap();
+    }
+    assert_eq!((whole.updates(), halves.updates()), (5, 5));
+    for name in ["fc1.weight", "fc2.bias"] {
+        let (a, b) = (whole.parameter(name).unwrap(), halves.parameter(name).unwrap());
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{name}: {a:?} {b:?}");
+    }
+}

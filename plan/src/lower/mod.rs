@@ -146,7 +146,8 @@ impl<'g> Lowering<'g> {
             }
             if training.accumulate > 1 {
                 for (i, parameter) in self.graph.parameters.iter().enumerate() {
-                    if parameter.role == ParameterRole::Trained {
+                    // One that the loss does not depend on has no gradient, and is not updated.
+                    if parameter.role == ParameterRole::Trained && self.pending[i] > 0 {
                         let content = Content::Gradient(ParameterId(i as u32));
                         let buffer = self.buffer(content, Size::fixed(parameter.bytes()));
                         self.parameter_gradients[i] = Some(buffer);

@@ -57,20 +57,20 @@ impl<'a> Rule<'a> {
     fn apply(&self, p: &mut [f32], gradient: &[f32], scale: f32, [first, second, third]: [&mut [f32]; 3]) {
         let lr = self.lr as f32;
         let t = self.update as f64;
-        let g = |i: usize| gradient[i] * scale;
+        let g = (gradient, scale);
         match *self.optimizer {
             Optimizer::Sgd { momentum, dampening, weight_decay, nesterov, .. } => {
                 let decay = weight_decay as f32;
                 if momentum == 0.0 {
-                    each(p, |i, p| *p -= lr * (g(i) + decay * *p));
+                    each(g, p, |d, p| *p -= lr * (d + decay * *p));
                     return;
                 }
                 // The first buffer is the gradient itself, undampened.
                 let (kept, added) =
                     if self.update == 1 { (0.0, 1.0) } else { (momentum as f32, 1.0 - dampening as f32) };
                 let momentum = momentum as f32;
-                each2(p, first, |i, p, buffer| {
-                    let d = g(i) + decay * *p;
+                each2(g, p, first, |d, p, buffer| {
+                    let d = d + decay * *p;
                     *buffer = kept * *buffer + added * d;
                     *p -= lr * if nesterov { d + momentum * *buffer } else { *buffer };
                 });
@@ -78,12 +78,12 @@ impl<'a> Rule<'a> {
             Optimizer::Adam { betas, eps, weight_decay, .. } => {
                 let adam = Adam::new(self.lr, betas, eps, t);
                 let decay = weight_decay as f32;
-                each3(p, first, second, |i, p, m, v| *p -= adam.change(g(i) + decay * *p, m, v));
+                each3(g, p, first, second, |d, p, m, v| *p -= adam.change(d + decay * *p, m, v));
             }
             Optimizer::AdamW { betas, eps, weight_decay, .. } => {
                 let adam = Adam::new(self.lr, betas, eps, t);
                 let shrink = (1.0 - self.lr * weight_decay) as f32;
-                each3(p, first, second, |i, p, m, v| *p = *p * shrink - adam.change(g(i), m, v));
+                each3(g, p, first, second, |d, p, m, v| *p = *p * shrink - adam.change(d, m, v));
             }
             Optimizer::RmsProp { alpha, eps, weight_decay, momentum, centered, .. } => {
                 let (decay, old, new, eps) = (weight_decay as f32, alpha as f32, (1.0 - alpha) as f32, eps as f32);
@@ -102,23 +102,23 @@ impl<'a> Rule<'a> {
                     lr * *buffer
                 };
                 match (momentum > 0.0, centered) {
-                    (false, false) => each2(p, first, |i, p, square| *p -= lr * squared(g(i) + decay * *p, square)),
-                    (true, false) => each3(p, first, second, |i, p, square, buffer| {
-                        *p -= moved(squared(g(i) + decay * *p, square), buffer);
+                    (false, false) => each2(g, p, first, |d, p, square| *p -= lr * squared(d + decay * *p, square)),
+                    (true, false) => each3(g, p, first, second, |d, p, square, buffer| {
+                        *p -= moved(squared(d + decay * *p, square), buffer);
                     }),
-                    (false, true) => each3(p, first, second, |i, p, square, mean| {
-                        *p -= lr * centred(g(i) + decay * *p, square, mean);
+                    (false, true) => each3(g, p, first, second, |d, p, square, mean| {
+                        *p -= lr * centred(d + decay * *p, square, mean);
                     }),
-                    (true, true) => each4(p, first, second, third, |i, p, square, buffer, mean| {
-                        *p -= moved(centred(g(i) + decay * *p, square, mean), buffer);
+                    (true, true) => each4(g, p, first, second, third, |d, p, square, buffer, mean| {
+                        *p -= moved(centred(d + decay * *p, square, mean), buffer);
                     }),
                 }
             }
             Optimizer::Adagrad { lr_decay, weight_decay, eps, .. } => {
                 let lr = (self.lr / (1.0 + (t - 1.0) * lr_decay)) as f32;
                 let (decay, eps) = (weight_decay as f32, eps as f32);
-                each2(p, first, |i, p, sum| {
-                    let d = g(i) + decay * *p;
+                each2(g, p, first, |d, p, sum| {
+                    let d = d + decay * *p;
                     *sum += d * d;
                     *p -= lr * d / (sum.sqrt() + eps);
                 });
@@ -127,8 +127,7 @@ impl<'a> Rule<'a> {
                 let shrink = (1.0 - self.lr * weight_decay) as f32;
                 let [b1, b2] = betas.map(|b| b as f32);
                 let [n1, n2] = betas.map(|b| (1.0 - b) as f32);
-                each2(p, first, |i, p, m| {
-                    let d = g(i);
+                each2(g, p, first, |d, p, m| {
                     let direction = b1 * *m + n1 * d;
                     // The sign of zero is zero.
                     let sign = if direction == 0.0 { 0.0 } else { direction.signum() };
@@ -169,30 +168,44 @@ impl Adam {
     }
 }
 
-fn each(p: &mut [f32], f: impl Fn(usize, &mut f32) + Sync + Send) {
-    parallel::side_by_side([p], CHUNK, |at, [p]| p.iter_mut().enumerate().for_each(|(i, p)| f(at + i, p)));
+/// A gradient and the factor that bounds it.
+type Gradient<'a> = (&'a [f32], f32);
+
+/// Calls `f` with each element of the gradient and of the parameter.
+fn each(g: Gradient, p: &mut [f32], f: impl Fn(f32, &mut f32) + Sync + Send) {
+    parallel::side_by_side([p], CHUNK, |at, [p]| p.iter_mut().zip(&g.0[at..]).for_each(|(p, d)| f(d * g.1, p)));
 }
 
-fn each2(p: &mut [f32], a: &mut [f32], f: impl Fn(usize, &mut f32, &mut f32) + Sync + Send) {
+/// As [`each`], with a state of the optimizer.
+fn each2(g: Gradient, p: &mut [f32], a: &mut [f32], f: impl Fn(f32, &mut f32, &mut f32) + Sync + Send) {
     parallel::side_by_side([p, a], CHUNK, |at, [p, a]| {
-        p.iter_mut().zip(a).enumerate().for_each(|(i, (p, a))| f(at + i, p, a));
+        p.iter_mut().zip(a).zip(&g.0[at..]).for_each(|((p, a), d)| f(d * g.1, p, a));
     });
 }
 
-fn each3(p: &mut [f32], a: &mut [f32], b: &mut [f32], f: impl Fn(usize, &mut f32, &mut f32, &mut f32) + Sync + Send) {
+/// As [`each`], with two states of the optimizer.
+fn each3(
+    g: Gradient,
+    p: &mut [f32],
+    a: &mut [f32],
+    b: &mut [f32],
+    f: impl Fn(f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
+) {
     parallel::side_by_side([p, a, b], CHUNK, |at, [p, a, b]| {
-        p.iter_mut().zip(a).zip(b).enumerate().for_each(|(i, ((p, a), b))| f(at + i, p, a, b));
+        p.iter_mut().zip(a).zip(b).zip(&g.0[at..]).for_each(|(((p, a), b), d)| f(d * g.1, p, a, b));
     });
 }
 
+/// As [`each`], with three states of the optimizer.
 fn each4(
+    g: Gradient,
     p: &mut [f32],
     a: &mut [f32],
     b: &mut [f32],
     c: &mut [f32],
-    f: impl Fn(usize, &mut f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
+    f: impl Fn(f32, &mut f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
 ) {
     parallel::side_by_side([p, a, b, c], CHUNK, |at, [p, a, b, c]| {
-        p.iter_mut().zip(a).zip(b).zip(c).enumerate().for_each(|(i, (((p, a), b), c))| f(at + i, p, a, b, c));
+        p.iter_mut().zip(a).zip(b).zip(c).zip(&g.0[at..]).for_each(|((((p, a), b), c), d)| f(d * g.1, p, a, b, c));
     });
 }
