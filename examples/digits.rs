@@ -1,53 +1,63 @@
-//! Learns to read handwritten digits, in exactly the memory that was planned. The digits are embedded in the library.
+//! Learns to read handwritten digits in a few seconds, in exactly the bytes that the compiler worked out.
 //!
 //! ```text
 //! cargo run --release --example digits
+//! cargo run --release --example digits -- --save digits.safetensors
+//! cargo run --release --example digits -- --quick      # a shorter run, which checks what it has learnt
 //! ```
+//!
+//! The 1,797 digits are embedded in the library: nothing is downloaded. Ctrl-C ends the training early; what was learnt by
+//! then is tested and saved all the same.
 
-use std::error::Error;
+mod support;
 
-use plimsoll::data::{self, Batch, Loader};
-use plimsoll::{Trainer, device, network};
+use std::process::ExitCode;
+
+use plimsoll::data::{self, Loader, RandomCrop};
+use plimsoll::learning_rate::OneCycle;
+use plimsoll::{Cpu, Trainer, network};
+use support::{Arguments, Result};
 
 network! {
-    /// A small convolutional network for pictures of 8 x 8 pixels. They stay bytes until they are on the device.
-    #[train(batch = 32, optimizer = adam(lr = 2e-3), loss = cross_entropy)]
-    #[infer(batch = 899)]
-    #[budget(train = 20 MB)]
+    /// A small convolutional network for pictures of 8 x 8 grey pixels.
+    #[train(batch = 32, optimizer = adamw(lr = 2e-3, weight_decay = 0.05), loss = cross_entropy(label_smoothing = 0.1))]
+    #[budget(4 MB)]
     pub struct Digits(image: u8[1, 8, 8]) {
         const CLASSES = 10;
 
+        // A batch travels as bytes; the network makes floats of them.
         normalize(mean = [0.305], std = [0.376]),
-        conv2d(16, kernel = 3, padding = 1), relu,
-        conv2d(32, kernel = 3, padding = 1), relu,
-        maxpool2d(2),
+        ..Conv(32), ..Conv(32), maxpool2d(2),
+        ..Conv(64), ..Conv(64), maxpool2d(2),
         flatten,
-        linear(64), relu, dropout,
-        linear(CLASSES),
+        dropout(0.3),
+        fc: linear(CLASSES),
+    }
+
+    block Conv(channels) {
+        conv2d(channels, kernel = 3, padding = 1, bias = false),
+        batchnorm2d,
+        relu,
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let epochs = if std::env::args().any(|argument| argument == "--quick") { 3 } else { 20 };
+fn main() -> ExitCode {
+    support::run(digits)
+}
+
+fn digits(mut arguments: Arguments) -> Result {
+    let (quick, save) = (arguments.flag("--quick"), arguments.path("--save")?);
+    arguments.finish()?;
+    let (epochs, least) = if quick { (8, 0.95) } else { (24, 0.97) };
+
+    println!("{}", Digits::summary());
     let digits = data::digits()?;
-    let mut train = Loader::new(digits.train, Digits::BATCH)?.shuffle(42);
-    let mut test = Loader::new(digits.test, 899)?;
-    let test: Batch<u8> = test.epoch().next().expect("one batch of all")?;
+    // Shifted by a pixel either way, a digit is the same digit.
+    let shifted = RandomCrop::new(8).padding(1);
+    let mut train = Loader::new(digits.train, Digits::BATCH)?.shuffle(42).transform(shifted)?;
+    let mut test = Loader::new(digits.test, Digits::BATCH)?;
 
-    let mut trainer = Trainer::<Digits, _>::new(device::best()?, 42)?;
-    assert_eq!(trainer.allocated_bytes(), Digits::PEAK_BYTES);
-    println!("{} bytes planned, {} allocated\n", Digits::PEAK_BYTES, trainer.allocated_bytes());
-
-    println!("epoch   training loss   accuracy on digits not seen");
-    for epoch in 1..=epochs {
-        let (mut sum, mut batches) = (0.0, 0);
-        for batch in train.epoch() {
-            let batch = batch?;
-            sum += trainer.step(batch.inputs(), batch.targets())?;
-            batches += 1;
-        }
-        let accuracy = trainer.evaluate([(test.inputs(), test.targets())])?.accuracy();
-        println!("{epoch:>5}   {:>13.4}   {:>26.1}%", sum / batches as f32, 100.0 * accuracy);
-    }
-    Ok(())
+    let mut trainer = Trainer::<Digits, _>::new(Cpu::new(), 42)?;
+    trainer.set_schedule(OneCycle::new(4e-3, epochs * train.len() as u64));
+    support::fit(&mut trainer, &mut train, &mut test, epochs, save.as_deref())?.require(least)
 }

@@ -195,7 +195,11 @@ pub use plimsoll_plan::plan::Plan;
 #[doc(hidden)]
 pub use plimsoll_plan::sums::{Totals, check_sums};
 pub use plimsoll_runtime as runtime;
-pub use plimsoll_runtime::{Cpu, Device, Error, Metrics, Predictor, Slice, Trainer, data, device, learning_rate};
+pub use plimsoll_runtime::element::Element;
+pub use plimsoll_runtime::{
+    Cpu, Device, EarlyStopping, Error, Metrics, Predictor, Slice, Trainer, Verdict, checkpoint, data, device,
+    learning_rate,
+};
 
 // Every snippet of the documents is compiled.
 #[cfg(doctest)]
@@ -205,6 +209,10 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/language.md")]
 struct Language;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/checkpoints.md")]
+struct Checkpoints;
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/plan-json.md")]

@@ -132,4 +132,10 @@ pub enum Error {
         /// The elements given.
         given: usize,
     },
+    /// A checkpoint that could not be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::Error),
+    /// Data that could not be read.
+    #[error(transparent)]
+    Data(#[from] crate::data::Error),
 }

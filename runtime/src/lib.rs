@@ -3,9 +3,11 @@
 //! A [`Program`] is a planned schedule made ready to run; a [`Device`] allocates one arena of exactly the planned bytes and
 //! runs programs in it.
 
+pub mod checkpoint;
 pub mod cpu;
 pub mod data;
 pub mod device;
+mod early_stopping;
 pub mod element;
 pub mod error;
 mod init;
@@ -22,6 +24,7 @@ mod trainer;
 
 pub use cpu::Cpu;
 pub use device::{Arguments, Device};
+pub use early_stopping::{EarlyStopping, Verdict};
 pub use error::Error;
 pub use inputs::{Inputs, Slice};
 pub use metrics::Metrics;

@@ -1,12 +1,14 @@
 //! Predicting with a network, in the memory of inference alone.
 
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
 use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
 
+use crate::checkpoint::{Layout, Reader};
 use crate::device::Device;
 use crate::error::Error;
 use crate::inputs::Inputs;
@@ -57,6 +59,17 @@ impl<N, D: Device> Predictor<N, D> {
     /// Inputs that do not fit the network.
     pub fn predict(&mut self, inputs: impl Inputs) -> Result<&[f32], Error> {
         self.session.predict(&mut self.program, &inputs)
+    }
+
+    /// Loads weights and running statistics from a safetensors file, whether a trainer or PyTorch saved it.
+    ///
+    /// # Errors
+    /// A file that is missing, damaged, or of another network; the error lists every tensor that does not fit.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let layout = Layout::new(self.program.as_ref());
+        let mut reader = Reader::open(path.as_ref())?;
+        reader.compare(&layout, None)?;
+        reader.read(&mut self.session, &layout, None)
     }
 
     /// What the predictor has allocated on its device: exactly the plan's bytes of inference.

@@ -6,6 +6,7 @@ use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::schedule::{BufferId, Content};
 use plimsoll_plan::shape::ValueType;
 
+use crate::checkpoint::Tensor;
 use crate::device::{Arguments, Device};
 use crate::element::{bytes_of, bytes_of_mut};
 use crate::error::Error;
@@ -124,6 +125,28 @@ impl<D: Device> Session<D> {
     /// Copies bytes into a buffer.
     pub fn upload(&mut self, program: &D::Prepared, buffer: BufferId, bytes: &[u8]) -> Result<(), Error> {
         self.device.upload(&mut self.arena, program.as_ref().region(buffer).offset, bytes)
+    }
+
+    /// Copies bytes into the arena.
+    pub fn upload_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.device.upload(&mut self.arena, offset, bytes)
+    }
+
+    /// Fills tensors with zeros.
+    pub fn clear(&mut self, tensors: &[Tensor]) -> Result<(), Error> {
+        let zeros = [0; 4096];
+        for tensor in tensors {
+            for start in (0..tensor.bytes).step_by(zeros.len()) {
+                let zeros = &zeros[..(tensor.bytes - start).min(zeros.len())];
+                self.device.upload(&mut self.arena, tensor.offset + start as u64, zeros)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies bytes out of the arena.
+    pub fn download(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.device.download(&self.arena, offset, bytes)
     }
 
     /// One number out of a buffer.

@@ -1,6 +1,7 @@
 //! Training a network.
 
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
@@ -8,7 +9,10 @@ use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::shape::ValueType;
 
+use crate::checkpoint::{self, Layout, Progress, Reader};
+use crate::data::{Dataset, Loader};
 use crate::device::{Arguments, Device};
+use crate::element::Element;
 use crate::error::Error;
 use crate::inputs::{Inputs, Slice};
 use crate::learning_rate::LearningRate;
@@ -130,16 +134,112 @@ impl<N, D: Device> Trainer<N, D> {
         batches: impl IntoIterator<Item = (I, T)>,
     ) -> Result<Metrics, Error> {
         let mut metrics = Metrics::default();
-        let graph = Arc::clone(&self.graph);
-        let loss = &graph.training.as_ref().expect("a trainer's network is trained").loss;
-        let elements = graph.value_type(graph.output).elements() as usize;
         for (inputs, targets) in batches {
-            let targets = targets.into();
-            let batch = self.session.predict(&mut self.evaluation, &inputs)?.len() / elements;
-            self.session.check_targets(&graph, &self.target, batch, targets)?;
-            metrics.add(&graph, loss, batch, self.session.output(), targets);
+            self.evaluate_batch(&mut metrics, &inputs, targets.into())?;
         }
         Ok(metrics)
+    }
+
+    /// Mean loss and accuracy over the next epoch of a loader, as in inference.
+    ///
+    /// # Errors
+    /// Samples that can't be read or do not fit the network.
+    pub fn evaluate_loader<S>(&mut self, loader: &mut Loader<S>) -> Result<Metrics, Error>
+    where
+        S: Dataset<Element: Element>,
+        for<'s> &'s [S::Element]: Into<Slice<'s>>,
+    {
+        let mut metrics = Metrics::default();
+        for batch in loader.epoch() {
+            let batch = batch?;
+            self.evaluate_batch(&mut metrics, &batch.inputs(), batch.targets().into())?;
+        }
+        Ok(metrics)
+    }
+
+    fn evaluate_batch(&mut self, metrics: &mut Metrics, inputs: &impl Inputs, targets: Slice<'_>) -> Result<(), Error> {
+        let elements = self.graph.value_type(self.graph.output).elements() as usize;
+        let batch = self.session.predict(&mut self.evaluation, inputs)?.len() / elements;
+        self.session.check_targets(&self.graph, &self.target, batch, targets)?;
+        let loss = &self.training.as_ref().options().loss;
+        metrics.add(&self.graph, loss, batch, self.session.output(), targets);
+        Ok(())
+    }
+
+    /// Saves weights and running statistics as a safetensors file that is PyTorch's `state_dict` of the same network.
+    ///
+    /// # Errors
+    /// A file that can't be written. What was there before is then still there.
+    pub fn save_weights(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let layout = Layout::new(self.training.as_ref());
+        checkpoint::write(path.as_ref(), &mut self.session, &layout, self.batches, None)
+    }
+
+    /// Saves all that training needs to go on as if it had never stopped: what [`save_weights`](Trainer::save_weights)
+    /// saves, and beside it in the same file the optimizer's state, gradients that wait for more batches, and the counts
+    /// and the seed that random masks and schedules of the learning rate follow.
+    ///
+    /// # Errors
+    /// A file that can't be written. What was there before is then still there.
+    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let layout = Layout::new(self.training.as_ref());
+        let options = self.training.as_ref().options();
+        let progress = Progress {
+            batches: self.batches,
+            updates: self.updates,
+            seed: self.seed,
+            learning_rate: self.learning_rate,
+            accumulate: options.accumulate,
+            optimizer: options.optimizer.name().to_string(),
+        };
+        checkpoint::write(path.as_ref(), &mut self.session, &layout, self.batches, Some(&progress))
+    }
+
+    /// Loads weights and running statistics from a safetensors file, whether a trainer or PyTorch saved it. The optimizer's
+    /// state and all counts stay as they are.
+    ///
+    /// # Errors
+    /// A file that is missing, damaged, or of another network; the error lists every tensor that does not fit.
+    pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let layout = Layout::new(self.training.as_ref());
+        let mut reader = Reader::open(path.as_ref())?;
+        reader.compare(&layout, None)?;
+        reader.read(&mut self.session, &layout, None)
+    }
+
+    /// Goes on from what [`save`](Trainer::save) saved: the steps from here on are those, bit by bit, that would have
+    /// followed. A schedule of the learning rate is code and is not in the file; the one that is [set](Trainer::set_schedule),
+    /// before or after this, goes on from where it was. The order of a loader's samples is the
+    /// [loader's](crate::data::Loader::set_epoch).
+    ///
+    /// # Errors
+    /// A file that is missing, damaged, of another network or of another optimizer, or that holds weights alone; the error
+    /// lists every tensor that does not fit.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let layout = Layout::new(self.training.as_ref());
+        let mut reader = Reader::open(path.as_ref())?;
+        let progress = reader.progress()?;
+        let options = self.training.as_ref().options();
+        for (what, saved, declared) in [
+            ("optimizer", &progress.optimizer, options.optimizer.name()),
+            ("accumulate", &progress.accumulate.to_string(), &options.accumulate.to_string()),
+        ] {
+            if saved != declared {
+                let problem =
+                    format!("it was saved with `{what} = {saved}`, but the network has `{what} = {declared}`");
+                return Err(reader.no_resume(problem).into());
+            }
+        }
+        reader.compare(&layout, Some(&progress))?;
+        reader.read(&mut self.session, &layout, Some(&progress))?;
+        if !progress.is_between_updates() {
+            self.session.clear(&layout.gradients)?;
+        }
+        self.batches = progress.batches;
+        self.updates = progress.updates;
+        self.seed = progress.seed;
+        self.learning_rate = progress.learning_rate;
+        Ok(())
     }
 
     /// What the trainer has allocated on its device: exactly the plan's peak.
@@ -155,6 +255,11 @@ impl<N, D: Device> Trainer<N, D> {
     /// The device.
     pub fn device_mut(&mut self) -> &mut D {
         self.session.device_mut()
+    }
+
+    /// How many batches were trained on.
+    pub fn batches(&self) -> u64 {
+        self.batches
     }
 
     /// How many updates of the parameters were made.

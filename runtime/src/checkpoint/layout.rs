@@ -1,0 +1,88 @@
+//! Which tensors a checkpoint has, under which names, and where they lie in the arena.
+
+use std::collections::BTreeSet;
+
+use plimsoll_plan::graph::{Graph, ParameterId, ParameterRole};
+use plimsoll_plan::schedule::Content;
+
+use crate::program::{Program, Region};
+
+/// What the names of tensors begin with that are no part of PyTorch's `state_dict`. A path in a network has no slash.
+pub const OWN: &str = "plimsoll/";
+
+/// A tensor of `f32`.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    /// Its name in the file.
+    pub name: String,
+    /// Its shape, as PyTorch stores it.
+    pub shape: Vec<usize>,
+    /// Its first byte in the arena.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// The tensors of a network.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The network's name, for messages.
+    pub network: String,
+    /// Parameters and running statistics.
+    pub weights: Vec<Tensor>,
+    /// The optimizer's state.
+    pub optimizer: Vec<Tensor>,
+    /// Gradients that wait for more batches, where several make an update.
+    pub gradients: Vec<Tensor>,
+    /// The names of PyTorch's counters of batches: one `i64` beside each pair of running statistics.
+    pub counters: Vec<String>,
+}
+
+impl Layout {
+    /// The layout of a network, of which `program` is any program, in training or not.
+    pub fn new(program: &Program) -> Layout {
+        let graph: &Graph = &program.graph;
+        let mut layout = Layout {
+            network: graph.name.clone(),
+            weights: Vec::new(),
+            optimizer: Vec::new(),
+            gradients: Vec::new(),
+            counters: counters(graph),
+        };
+        let states = graph.training.as_ref().map_or(&[][..], |training| training.optimizer.state());
+        let persistent = &program.schedule.buffers[..program.schedule.persistent];
+        for (buffer, region) in persistent.iter().zip(&program.regions) {
+            let path = |id: ParameterId| graph.parameters[id.index()].path.clone();
+            match buffer.holds[0].content {
+                Content::Parameter(id) => layout.weights.push(tensor(graph, id, path(id), region)),
+                Content::OptimizerState(id, which) => {
+                    let name = format!("{OWN}optimizer/{}/{}", states[which as usize], path(id));
+                    layout.optimizer.push(tensor(graph, id, name, region));
+                }
+                Content::Gradient(id) => {
+                    layout.gradients.push(tensor(graph, id, format!("{OWN}gradient/{}", path(id)), region));
+                }
+                _ => {}
+            }
+        }
+        layout
+    }
+
+    /// A name that two parameters have. The language refuses such networks; graphs may be built without it.
+    pub fn name_twice(&self) -> Option<&str> {
+        let mut names = BTreeSet::new();
+        let all = self.weights.iter().map(|tensor| &tensor.name).chain(&self.counters);
+        all.into_iter().find(|name| !names.insert(*name)).map(String::as_str)
+    }
+}
+
+fn tensor(graph: &Graph, id: ParameterId, name: String, region: &Region) -> Tensor {
+    let shape = graph.parameters[id.index()].shape.0.iter().map(|extent| *extent as usize).collect();
+    Tensor { name, shape, offset: region.offset, bytes: region.bytes(1) }
+}
+
+fn counters(graph: &Graph) -> Vec<String> {
+    let buffers = graph.parameters.iter().filter(|parameter| parameter.role == ParameterRole::Buffer);
+    let norms = buffers.filter_map(|parameter| parameter.path.strip_suffix("running_mean"));
+    norms.map(|path| format!("{path}num_batches_tracked")).collect()
+}

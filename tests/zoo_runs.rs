@@ -1,0 +1,141 @@
+//! Every network of the zoo trains: one allocation of exactly the planned bytes, two steps, and in the second of them not a
+//! single allocation by the whole process.
+//!
+//! In a debug build the largest networks are left out, which take long there; `PLIMSOLL_ZOO=all` brings them back, and a
+//! release build (`cargo test --release --test zoo_runs`) runs all. A name in place of `all` runs that network alone.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Instant;
+
+use plimsoll::data::Random;
+use plimsoll::plan::graph::Graph;
+use plimsoll::plan::placement::ALIGNMENT;
+use plimsoll::plan::shape::DType;
+use plimsoll::{Cpu, Network, Slice, Trainer};
+
+/// The system's allocator, counted.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes of allocations that are aligned as arenas are.
+static ARENA_BYTES: AtomicU64 = AtomicU64::new(0);
+
+fn count(layout: Layout) {
+    ALLOCATIONS.fetch_add(1, SeqCst);
+    if layout.align() as u64 == ALIGNMENT {
+        ARENA_BYTES.fetch_add(layout.size() as u64, SeqCst);
+    }
+}
+
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(layout);
+        // SAFETY: as the caller promised.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+macro_rules! zoo {
+    ($($file:literal $module:ident $network:ident;)*) => {
+        $(#[path = $file] #[allow(dead_code)] mod $module;)*
+
+        fn zoo() -> Vec<(&'static str, Graph)> {
+            vec![$((stringify!($module), <$module::$network as Network>::graph()),)*]
+        }
+    };
+}
+
+zoo! {
+    "../examples/zoo/alexnet.rs" alexnet AlexNet;
+    "../examples/zoo/vgg16.rs" vgg16 Vgg16;
+    "../examples/zoo/vgg16_bn.rs" vgg16_bn Vgg16Bn;
+    "../examples/zoo/vgg19.rs" vgg19 Vgg19;
+    "../examples/zoo/resnet18.rs" resnet18 ResNet18;
+    "../examples/zoo/resnet34.rs" resnet34 ResNet34;
+    "../examples/zoo/resnet50.rs" resnet50 ResNet50;
+    "../examples/zoo/resnet101.rs" resnet101 ResNet101;
+    "../examples/zoo/resnet152.rs" resnet152 ResNet152;
+    "../examples/zoo/mobilenet_v2.rs" mobilenet_v2 MobileNetV2;
+    "../examples/zoo/densenet121.rs" densenet121 DenseNet121;
+    "../examples/zoo/squeezenet1_0.rs" squeezenet1_0 SqueezeNet;
+    "../examples/zoo/efficientnet_b0.rs" efficientnet_b0 EfficientNetB0;
+    "../examples/zoo/convnext_tiny.rs" convnext_tiny ConvNextTiny;
+    "../examples/zoo/cifar_mlp.rs" cifar_mlp CifarMlp;
+    "../examples/zoo/lenet.rs" lenet LeNet;
+    "../examples/zoo/unet.rs" unet UNet;
+}
+
+/// Left out of debug builds.
+const LARGEST: [&str; 5] = ["vgg16_bn", "vgg19", "resnet101", "resnet152", "unet"];
+
+/// A program of its own, without the test harness, whose thread would allocate meanwhile.
+fn main() {
+    let asked = std::env::var("PLIMSOLL_ZOO").unwrap_or_default();
+    let mut ran = 0;
+    for (name, graph) in zoo() {
+        let is_asked = match asked.as_str() {
+            "" => !cfg!(debug_assertions) || !LARGEST.contains(&name),
+            "all" => true,
+            one => one == name,
+        };
+        if is_asked {
+            run(name, graph);
+            ran += 1;
+        } else {
+            println!("{name}: left out of this build");
+        }
+    }
+    assert!(ran > 0, "no network has the name {asked}");
+    println!("{ran} networks train in exactly the planned bytes: {ran} passed, 0 failed");
+}
+
+fn run(name: &str, graph: Graph) {
+    let batch = 1;
+    let plan = graph.batch(batch).plan().unwrap();
+    let graph = &plan.graph;
+    let mut random = Random::new(1);
+    let mut floats =
+        |elements| -> Vec<f32> { (0..elements).map(|_| random.below(1000) as f32 / 500.0 - 1.0).collect() };
+    let inputs: Vec<Vec<f32>> = graph.inputs.iter().map(|input| floats(batch * input.value_type.elements())).collect();
+    let slices: Vec<Slice> = inputs.iter().map(Slice::from).collect();
+    let target = graph.target_type().unwrap();
+    let elements = (batch * target.elements()) as usize;
+    let (classes, values) = (vec![0; elements], vec![1.0f32; elements]);
+    let targets = if target.dtype == DType::I32 { Slice::from(&classes) } else { Slice::from(&values) };
+
+    let start = Instant::now();
+    let before = ARENA_BYTES.load(SeqCst);
+    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+    assert_eq!(ARENA_BYTES.load(SeqCst) - before, plan.peak_bytes(), "{name}: one arena of the planned bytes");
+    assert_eq!(trainer.allocated_bytes(), plan.peak_bytes(), "{name}");
+    let first = trainer.step(&slices[..], targets).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let before = ALLOCATIONS.load(SeqCst);
+    let second = trainer.step(&slices[..], targets);
+    let allocations = ALLOCATIONS.load(SeqCst) - before;
+    let second = second.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(allocations, 0, "{name}: the second step allocates");
+    let (bytes, seconds) = (trainer.allocated_bytes(), start.elapsed().as_secs_f64());
+    println!("{name}: {bytes} bytes, losses {first:.3} and {second:.3}, {seconds:.1} s");
+}
