@@ -56,7 +56,9 @@ fn about_shapes() {
     image("reshape([1, 30, 32])", "`[1, -1, 32]`", "reshape([1, -1, 32])");
     image("flatten, linear(64), batchnorm2d", "use `batchnorm1d`", "flatten, linear(64), batchnorm1d");
     image("conv1d(4, kernel = 3)", "use `conv2d`", "conv2d(4, kernel = 3)");
-    image("flatten(3)", "leave it out", "flatten");
+    image("flatten(3)", "input sizes are inferred and never given", "flatten");
+    image("conv2d(4, kernel = 3), batchnorm2d(4)", "input sizes are inferred", "conv2d(4, kernel = 3), batchnorm2d");
+    image("flatten(start_axis = 9)", "leave it out", "flatten");
     let small = |members: &str| format!("(x: f32[28, 28]) {{ {members}, flatten, linear(10) }}");
     let right = small("reshape([1, 28, 28]), conv2d(4, kernel = 3)");
     advice(["", &small("conv2d(4, kernel = 3)")], "`reshape([1, 28, 28])`", ["", &right]);

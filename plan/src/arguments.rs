@@ -150,16 +150,23 @@ pub struct Argument {
     pub kind: Kind,
     /// What it is when left out.
     pub default: Default,
+    /// Whether it must be named: where PyTorch has another argument at this position, or a number alone says too little.
+    pub by_name: bool,
 }
 
 /// An argument that must be given.
 pub const fn required(name: &'static str, kind: Kind) -> Argument {
-    Argument { name, kind, default: Default::Required }
+    Argument { name, kind, default: Default::Required, by_name: false }
 }
 
 /// An argument that may be left out.
 pub const fn optional(name: &'static str, kind: Kind, default: Default) -> Argument {
-    Argument { name, kind, default }
+    Argument { name, kind, default, by_name: false }
+}
+
+/// An argument that may be left out and is never given by position.
+pub const fn named(name: &'static str, kind: Kind, default: Default) -> Argument {
+    Argument { name, kind, default, by_name: true }
 }
 
 /// A layer, loss or optimizer by name: how it is called and how it is made.

@@ -471,7 +471,7 @@ impl GraphBuilder {
 }
 
 /// Extents of at least 1, and no more than [`MAX_ELEMENTS`] elements.
-fn check_extents(shape: &Shape) -> Result<(), LayerError> {
+pub(crate) fn check_extents(shape: &Shape) -> Result<(), LayerError> {
     if shape.0.contains(&0) {
         return Err(LayerError::from(format!("the shape {shape} has an extent of zero")));
     }

@@ -39,6 +39,7 @@
 
 pub mod arena;
 pub mod arguments;
+pub mod consistency;
 pub mod footprint;
 pub mod graph;
 pub mod layer_table;

@@ -43,6 +43,9 @@ pub enum PlanError {
         /// The batch.
         batch: u64,
     },
+    /// A network whose parts do not fit together.
+    #[error("the network does not hold together: {0}")]
+    Inconsistent(String),
     /// An embedded plan that is damaged or of another version.
     #[error("the plan can't be read back: {0}")]
     Unreadable(String),

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Effort;
+use crate::consistency;
 use crate::graph::{Graph, MAX_BATCH};
 use crate::lower;
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
+use crate::validate::validate;
 
 /// A schedule with its place in the arena.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +66,9 @@ impl Plan {
     /// Plans a network.
     ///
     /// # Errors
-    /// A batch out of range, or sizes that pass 64 bits.
+    /// A network whose parts do not fit together, a batch out of range, or sizes that pass 64 bits.
     pub fn new(graph: Graph) -> Result<Plan, PlanError> {
+        consistency::check(&graph)?;
         let inference = Planned::new(lower::inference(&graph), graph.inference_batch(), &graph.name)?;
         let training = match &graph.training {
             Some(training) => Some(Planned::new(lower::training(&graph), training.batch, &graph.name)?),
@@ -144,6 +147,7 @@ impl Plan {
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan, PlanError> {
         let Embedded { graph, training, inference } =
             postcard::from_bytes(bytes).map_err(|error| PlanError::Unreadable(error.to_string()))?;
+        consistency::check(&graph)?;
         let restore = |schedule: Schedule, batch, offsets: Offsets| match Placement::restore(
             &schedule,
             batch,
@@ -158,7 +162,11 @@ impl Plan {
             Some((offsets, training)) => Some(restore(lower::training(&graph), training.batch, offsets)?),
             None => None,
         };
-        Ok(Plan { graph, training, inference })
+        let plan = Plan { graph, training, inference };
+        match validate(&plan) {
+            Ok(()) => Ok(plan),
+            Err(fault) => Err(PlanError::Unreadable(fault.to_string())),
+        }
     }
 }
 

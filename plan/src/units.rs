@@ -68,15 +68,27 @@ impl Units {
 }
 
 impl Units {
-    /// A declared amount as it was declared, without zeros behind the point: `3 GB`, `1.25 GiB`.
+    /// A declared amount exactly, in the largest unit that takes no more than three decimals: `3 GB`, `1.25 GiB`,
+    /// `1234.567 KB`.
+    ///
+    /// ```
+    /// use plimsoll_plan::units::Units;
+    /// assert_eq!(Units::Decimal.format_declared(3_000_000_000), "3 GB");
+    /// assert_eq!(Units::Decimal.format_declared(1_234_567), "1234.567 KB");
+    /// assert_eq!(Units::Binary.format_declared(1_342_177_280), "1.25 GiB");
+    /// assert_eq!(Units::Binary.format_declared(1_000_001), "1000001 B");
+    /// ```
     pub fn format_declared(self, bytes: u64) -> String {
-        let formatted = self.format(bytes);
-        match formatted.split_once(' ') {
-            Some((number, unit)) if number.contains('.') => {
-                format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        let family = UNITS.iter().rev().filter(|(_, unit, family)| *family == self && *unit > 1 && *unit <= bytes);
+        for (name, unit, _) in family {
+            let thousandths = u128::from(bytes) * 1000;
+            if thousandths.is_multiple_of(u128::from(*unit)) {
+                let thousandths = thousandths / u128::from(*unit);
+                let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+                return format!("{} {name}", number.trim_end_matches('0').trim_end_matches('.'));
             }
-            _ => formatted,
         }
+        format!("{bytes} B")
     }
 }
 

@@ -57,6 +57,9 @@ fn check_lifespans(planned: &Planned) -> Result<(), Fault> {
 /// Buffers are aligned and inside, persistent ones below transient ones, and no two that are live together share bytes.
 fn check_offsets(planned: &Planned, shift: u64) -> Result<(), Fault> {
     let (schedule, placement) = (&planned.schedule, &planned.placement);
+    if placement.length < placement.lower_bound || !placement.length.is_multiple_of(256) {
+        return Err(Fault(format!("an arena of {} bytes is shorter than the live bytes, or uneven", placement.length)));
+    }
     let mut events: Vec<(u32, bool, usize)> = Vec::new();
     for (i, buffer) in schedule.buffers.iter().enumerate() {
         let (offset, size) = (placement.offsets[i], placement.sizes[i]);

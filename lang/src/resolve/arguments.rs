@@ -68,7 +68,9 @@ impl Resolver<'_> {
         values: usize,
     ) -> Option<Slots> {
         let names: Vec<&str> = signature.iter().map(|a| a.name).collect();
-        let slots = self.match_names(&call.name, &call.arguments, values, &names, || describe(signature));
+        let by_position = signature.iter().take_while(|a| !a.by_name).count();
+        let describe = || describe(signature);
+        let slots = self.match_names(&call.name, &call.arguments, values, &names, by_position, describe);
         // A word such as `tanh` refers to nothing, and is not looked up.
         let is_word = |i: usize| {
             let slots = slots.as_ref()?;
@@ -105,7 +107,7 @@ impl Resolver<'_> {
                     );
                 shown.collect::<Vec<_>>().join(", ")
             };
-            slots = self.match_names(&call.name, &call.arguments, values, &names, describe);
+            slots = self.match_names(&call.name, &call.arguments, values, &names, names.len(), describe);
             let missing = slots.as_ref().and_then(|slots| {
                 slots.iter().zip(&signature).find(|(slot, (_, has_default))| slot.is_none() && !has_default)
             });
@@ -128,13 +130,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Which argument is which. Reports those that are none, or given twice.
+    /// Which argument is which, of which the first `by_position` need no name. Reports those that are none, or given twice.
     fn match_names(
         &mut self,
         callee: &Name,
         arguments: &[Argument],
         values: usize,
         names: &[&str],
+        by_position: usize,
         describe: impl Fn() -> String,
     ) -> Option<Slots> {
         let mut slots: Slots = vec![None; names.len()];
@@ -149,13 +152,27 @@ impl Resolver<'_> {
                     all_well = false;
                     continue;
                 }
-                None if i - values < names.len() => i - values,
+                None if i - values < by_position => i - values,
                 None => {
                     let most = match names.len() {
                         0 => "no arguments".to_string(),
                         1 => "one argument".to_string(),
                         n => format!("at most {n} arguments"),
                     };
+                    // In PyTorch's order, sizes of the input come first.
+                    if let Some(next) = names.get(by_position) {
+                        let most = match by_position {
+                            0 => "no argument".to_string(),
+                            1 => "one argument".to_string(),
+                            n => format!("{n} arguments"),
+                        };
+                        let help = format!(
+                            "input sizes are inferred and never given; name what follows: `{next} = ..`; it takes {}",
+                            describe()
+                        );
+                        self.report.error(argument.place(), format!("`{callee}` takes {most} by position"), help);
+                        return None;
+                    }
                     let help = match names.len() {
                         0 => "leave it out; input sizes are inferred".to_string(),
                         _ => format!("it takes {}; input sizes are inferred", describe()),

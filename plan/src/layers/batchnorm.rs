@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Saved, Workspace, one_float};
-use crate::arguments::{Argument, ArgumentError, Arguments, Default, Definition, Kind, optional};
+use crate::arguments::{Argument, ArgumentError, Arguments, Default, Definition, Kind, named};
 use crate::shape::{DType, Size, ValueType};
 
 /// How `batchnorm1d` is called.
@@ -27,9 +27,9 @@ pub static BATCHNORM2D: Definition<Layer> = Definition {
 };
 
 const ARGUMENTS: &[Argument] = &[
-    optional("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
-    optional("momentum", Kind::FRACTION, Default::Float(0.1)),
-    optional("affine", Kind::Bool, Default::Bool(true)),
+    named("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
+    named("momentum", Kind::FRACTION, Default::Float(0.1)),
+    named("affine", Kind::Bool, Default::Bool(true)),
 ];
 
 fn build(a: &Arguments, axes: usize) -> Result<Layer, ArgumentError> {

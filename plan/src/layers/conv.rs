@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::Window;
 use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Workspace, groups_that_divide, no_image, one_float};
-use crate::arguments::{Argument, ArgumentError, Arguments, Default, Definition, Kind, optional, required};
+use crate::arguments::{Argument, ArgumentError, Arguments, Default, Definition, Kind, named, required};
 use crate::shape::{Shape, Size, ValueType};
 
 /// How `conv1d` is called.
@@ -14,9 +14,9 @@ pub static CONV1D: Definition<Layer> = Definition {
     arguments: &[
         required("out_channels", Kind::Size),
         required("kernel", Kind::Size),
-        optional("stride", Kind::Size, Default::Int(1)),
-        optional("padding", Kind::Count, Default::Int(0)),
-        optional("dilation", Kind::Size, Default::Int(1)),
+        named("stride", Kind::Size, Default::Int(1)),
+        named("padding", Kind::Count, Default::Int(0)),
+        named("dilation", Kind::Size, Default::Int(1)),
         GROUPS,
         BIAS,
     ],
@@ -40,9 +40,9 @@ pub static CONV2D: Definition<Layer> = Definition {
     arguments: &[
         required("out_channels", Kind::Size),
         required("kernel", Kind::SizePair),
-        optional("stride", Kind::SizePair, Default::Int(1)),
-        optional("padding", Kind::CountPair, Default::Int(0)),
-        optional("dilation", Kind::SizePair, Default::Int(1)),
+        named("stride", Kind::SizePair, Default::Int(1)),
+        named("padding", Kind::CountPair, Default::Int(0)),
+        named("dilation", Kind::SizePair, Default::Int(1)),
         GROUPS,
         BIAS,
     ],
@@ -59,8 +59,8 @@ pub static CONV2D: Definition<Layer> = Definition {
     },
 };
 
-const GROUPS: Argument = optional("groups", Kind::Size, Default::Int(1));
-const BIAS: Argument = optional("bias", Kind::Bool, Default::Bool(true));
+const GROUPS: Argument = named("groups", Kind::Size, Default::Int(1));
+const BIAS: Argument = named("bias", Kind::Bool, Default::Bool(true));
 
 fn build(a: &Arguments, axes: usize, window: Window) -> Result<Layer, ArgumentError> {
     let (out_channels, groups) = (a.size("out_channels"), a.size("groups"));
@@ -137,6 +137,7 @@ impl Rule for Conv {
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), self.axes, input)?;
+        check_groups(self.out_channels, self.groups).map_err(|error| error.message)?;
         if !channels.is_multiple_of(self.groups) {
             let help = groups_that_divide(self.groups, super::greatest_divisor(channels, self.out_channels));
             return Err(format!(

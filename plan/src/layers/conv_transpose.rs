@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::conv::{check_groups, image, workspace};
 use super::window::Window;
 use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Workspace, one_float};
-use crate::arguments::{ArgumentError, Default, Definition, Kind, optional, required};
+use crate::arguments::{ArgumentError, Default, Definition, Kind, named, required};
 use crate::shape::{Shape, ValueType};
 
 /// How it is called.
@@ -15,12 +15,12 @@ pub static CONV_TRANSPOSE2D: Definition<Layer> = Definition {
     arguments: &[
         required("out_channels", Kind::Size),
         required("kernel", Kind::SizePair),
-        optional("stride", Kind::SizePair, Default::Int(1)),
-        optional("padding", Kind::CountPair, Default::Int(0)),
-        optional("output_padding", Kind::CountPair, Default::Int(0)),
-        optional("groups", Kind::Size, Default::Int(1)),
-        optional("bias", Kind::Bool, Default::Bool(true)),
-        optional("dilation", Kind::SizePair, Default::Int(1)),
+        named("stride", Kind::SizePair, Default::Int(1)),
+        named("padding", Kind::CountPair, Default::Int(0)),
+        named("output_padding", Kind::CountPair, Default::Int(0)),
+        named("groups", Kind::Size, Default::Int(1)),
+        named("bias", Kind::Bool, Default::Bool(true)),
+        named("dilation", Kind::SizePair, Default::Int(1)),
     ],
     inputs: 1..=1,
     has_parameters: true,
@@ -70,6 +70,8 @@ impl Rule for ConvTranspose {
     fn output(&self, inputs: &[ValueType]) -> Result<ValueType, String> {
         let input = one_float(self.kind(), inputs)?;
         let [channels, height, width] = image(self.kind(), 2, input)?;
+        self.window.check()?;
+        check_groups(self.out_channels, self.groups).map_err(|error| error.message)?;
         if !channels.is_multiple_of(self.groups) {
             let help = super::groups_that_divide(self.groups, super::greatest_divisor(channels, self.out_channels));
             return Err(format!(

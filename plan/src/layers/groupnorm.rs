@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Saved, one_float};
-use crate::arguments::{Default, Definition, Kind, optional, required};
+use crate::arguments::{Default, Definition, Kind, named, required};
 use crate::shape::{DType, Size, ValueType};
 
 /// How it is called.
@@ -12,8 +12,8 @@ pub static GROUPNORM: Definition<Layer> = Definition {
     summary: "normalization over groups of the first axis, the channels, of each sample",
     arguments: &[
         required("groups", Kind::Size),
-        optional("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
-        optional("affine", Kind::Bool, Default::Bool(true)),
+        named("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
+        named("affine", Kind::Bool, Default::Bool(true)),
     ],
     inputs: 1..=1,
     has_parameters: true,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Init, KeepsInput, Layer, Memory, ParameterSpec, Rule, Saved, one_float};
-use crate::arguments::{Default, Definition, Kind, optional};
+use crate::arguments::{Default, Definition, Kind, named};
 use crate::shape::{DType, Size, ValueType};
 
 /// How it is called. PyTorch's `normalized_shape` is inferred: the last `axes` extents of the input.
@@ -12,10 +12,10 @@ pub static LAYERNORM: Definition<Layer> = Definition {
     name: "layernorm",
     summary: "normalization over the last axes of each sample",
     arguments: &[
-        optional("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
-        optional("axes", Kind::Size, Default::Int(1)),
-        optional("elementwise_affine", Kind::Bool, Default::Bool(true)),
-        optional("bias", Kind::Bool, Default::Bool(true)),
+        named("eps", Kind::NON_NEGATIVE, Default::Float(1e-5)),
+        named("axes", Kind::Size, Default::Int(1)),
+        named("elementwise_affine", Kind::Bool, Default::Bool(true)),
+        named("bias", Kind::Bool, Default::Bool(true)),
     ],
     inputs: 1..=1,
     has_parameters: true,
@@ -31,7 +31,7 @@ pub static LAYERNORM: Definition<Layer> = Definition {
 pub static LAYERNORM2D: Definition<Layer> = Definition {
     name: "layernorm2d",
     summary: "normalization over the channels at each position of [channels, height, width]",
-    arguments: &[optional("eps", Kind::NON_NEGATIVE, Default::Float(1e-5))],
+    arguments: &[named("eps", Kind::NON_NEGATIVE, Default::Float(1e-5))],
     inputs: 1..=1,
     has_parameters: true,
     build: |a| Ok(Layer::LayerNorm(LayerNorm { over: Over::Channels, eps: a.float("eps"), affine: true, bias: true })),

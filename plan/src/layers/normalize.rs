@@ -23,7 +23,7 @@ pub static NORMALIZE: Definition<Layer> = Definition {
                 format!("`mean` and `std` have {means} and {stds} numbers, but both need one for each channel");
             return Err(ArgumentError::new("std", message));
         }
-        if let Some(wrong) = std.iter().find(|s| **s <= 0.0) {
+        if let Some(wrong) = std.iter().find(|s| (1.0 / **s as f32).is_infinite() || **s <= 0.0) {
             return Err(ArgumentError::new("std", format!("`std` must be above zero, not {wrong}")));
         }
         Ok(Layer::Normalize(Normalize { mean, std }))

@@ -54,7 +54,8 @@ impl Rule for Permute {
                 input.shape.rank()
             ));
         }
-        let shape = Shape(self.axes.iter().map(|&axis| input.shape.0[axis]).collect());
+        let shape = self.axes.iter().map(|&axis| input.shape.0.get(axis).copied()).collect::<Option<Vec<u64>>>();
+        let shape = Shape(shape.ok_or("`axes` must name each axis once")?);
         Ok(ValueType { shape, ..input.clone() })
     }
 

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Layer, Memory, Output, Rule};
-use crate::arguments::{ArgumentError, Default, Definition, Kind, optional, required};
+use crate::arguments::{ArgumentError, Default, Definition, Kind, named, required};
 use crate::shape::{Shape, ValueType};
 
 /// How `flatten` is called.
 pub static FLATTEN: Definition<Layer> = Definition {
     name: "flatten",
     summary: "all axes of a sample as one, or those from `start_axis` on",
-    arguments: &[optional("start_axis", Kind::Count, Default::Int(0))],
+    arguments: &[named("start_axis", Kind::Count, Default::Int(0))],
     inputs: 1..=1,
     has_parameters: false,
     build: |a| Ok(Layer::View(View::Flatten { start_axis: a.size("start_axis") })),
@@ -124,6 +124,9 @@ fn reshape(dims: &[i64], input: &ValueType) -> Result<Shape, String> {
         }
     };
     let known = known.ok_or_else(wrong)?;
+    if dims.iter().filter(|&&d| d == -1).count() > 1 {
+        return Err("only one extent of `reshape` may be -1".to_string());
+    }
     let fits = if dims.contains(&-1) { elements.is_multiple_of(known) } else { elements == known };
     if !fits {
         return Err(wrong());

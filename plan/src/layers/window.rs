@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::MAX_INTEGER;
+
 /// A sliding window over (height, width). One-dimensional layers use a height of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
@@ -24,11 +26,25 @@ impl Window {
         self.dilation[axis] * (self.kernel[axis] - 1) + 1
     }
 
+    /// Checks that the numbers are ones that the language accepts, so that no product of two passes 64 bits.
+    ///
+    /// # Errors
+    /// A zero, or a number beyond [`MAX_INTEGER`].
+    pub fn check(&self) -> Result<(), String> {
+        let allowed = 1..=MAX_INTEGER.unsigned_abs();
+        let sizes = self.kernel.iter().chain(&self.stride).chain(&self.dilation).all(|size| allowed.contains(size));
+        if sizes && self.padding.iter().all(|padding| padding <= allowed.end()) {
+            return Ok(());
+        }
+        Err(format!("kernel, stride and dilation must be from 1 to {MAX_INTEGER}, and padding no larger"))
+    }
+
     /// Windows along both axes over an input of `extent`: `(input + 2 padding - reach) / stride + 1`, rounded down.
     ///
     /// # Errors
     /// Where the window is larger than the padded input.
     pub fn output(&self, extent: [u64; 2]) -> Result<[u64; 2], String> {
+        self.check()?;
         let mut output = [0; 2];
         for axis in 0..2 {
             let padded = extent[axis] + 2 * self.padding[axis];
