@@ -40,7 +40,7 @@ fn mnist_lenet(mut arguments: Arguments) -> Result {
             // So few samples need larger steps.
             trainer.set_learning_rate(0.05);
             let digits = data::digits()?;
-            (Split { train: enlarged(&digits.train)?, test: enlarged(&digits.test)? }, epochs.unwrap_or(12), 0.9)
+            (Split { train: enlarged(&digits.train)?, test: enlarged(&digits.test)? }, epochs.unwrap_or(12), 0.85)
         }
         None => {
             return Err("no data\nhelp: give --data FOLDER, or --download, or --quick for the embedded digits".into());
