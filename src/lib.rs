@@ -197,7 +197,7 @@ pub use plimsoll_plan::sums::{Totals, check_sums};
 pub use plimsoll_runtime as runtime;
 pub use plimsoll_runtime::element::Element;
 pub use plimsoll_runtime::{
-    Cpu, Device, EarlyStopping, Error, Metrics, Predictor, Slice, Trainer, Verdict, checkpoint, data, device,
+    Cpu, Device, EarlyStopping, Error, Inputs, Metrics, Predictor, Slice, Trainer, Verdict, checkpoint, data, device,
     learning_rate,
 };
 

@@ -55,8 +55,17 @@ fn an_offset_that_is_not_aligned() {
 
 #[test]
 fn a_buffer_beyond_the_end() {
-    let result = damaged(|planned| planned.placement.length -= 256);
+    let result = damaged(|planned| {
+        planned.placement.length -= 256;
+        planned.placement.lower_bound -= 256;
+    });
     assert_fault(result, "outside");
+}
+
+#[test]
+fn an_arena_shorter_than_its_bound() {
+    assert_fault(damaged(|planned| planned.placement.length -= 256), "shorter than the live bytes");
+    assert_fault(damaged(|planned| planned.placement.length += 1), "uneven");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Training data: readers, transforms, a loader that prepares batches on other threads, and downloads.
 //!
 //! ```
-//! use plimsoll_runtime::data::{self, Dataset, Loader};
+//! # use plimsoll_runtime as plimsoll;
+//! use plimsoll::data::{self, Dataset, Loader};
 //!
 //! # fn main() -> Result<(), data::Error> {
 //! let digits = data::digits()?;                                     // 8 x 8 pixels, embedded in the library
