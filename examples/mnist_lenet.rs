@@ -38,7 +38,7 @@ fn mnist_lenet(mut arguments: Arguments) -> Result {
         None if quick => {
             println!("NO DATA WERE GIVEN: these are the 1,797 embedded digits of 8 x 8 pixels, enlarged; not MNIST.\n");
             // So few samples need larger steps.
-            trainer.set_learning_rate(0.05);
+            trainer.set_learning_rate(0.05)?;
             let digits = data::digits()?;
             (Split { train: enlarged(&digits.train)?, test: enlarged(&digits.test)? }, epochs.unwrap_or(12), 0.85)
         }

@@ -39,7 +39,7 @@ fn resnet18(mut arguments: Arguments) -> Result {
         trainer.load_weights(&file)?;
         println!("began with {}", file.display());
     }
-    trainer.set_learning_rate(0.01);
+    trainer.set_learning_rate(0.01)?;
 
     println!("These pictures are made up.\n");
     let images = synthetic([3, 224, 224], 10, batch as usize, 1)?.train;

@@ -101,6 +101,39 @@ pub enum Error {
         /// The target that does not count.
         ignore_index: i32,
     },
+    /// A batch to train on of which no target counts.
+    #[error(
+        "every target of this batch is `ignore_index` ({ignore_index}): nothing to learn from it\nhelp: leave the batch out"
+    )]
+    NothingToLearn {
+        /// The target that does not count.
+        ignore_index: i32,
+    },
+    /// A batch to train on that is too small for batch normalization.
+    #[error(
+        "`{layer}` normalizes each channel over the batch, but a batch of {batch} sample has only one value per channel when \
+         training\nhelp: use a larger batch; if this is the last one of an epoch, drop it (`drop_last`)"
+    )]
+    OneValue {
+        /// The layer's path, or its kind where it has none.
+        layer: String,
+        /// The samples given.
+        batch: usize,
+    },
+    /// A setting that makes no sense.
+    #[error("{problem}\nhelp: {help}")]
+    Argument {
+        /// What is wrong, with the value given.
+        problem: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// A plan that no planner made, or that was changed since.
+    #[error("the plan is damaged: {problem}\nhelp: plan the network anew")]
+    DamagedPlan {
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A loss that is no number, or infinite.
     #[error(
         "the loss of step {step} is {loss}: training has diverged, and the weights are spoiled\n\

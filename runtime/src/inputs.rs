@@ -147,15 +147,21 @@ one!([T: Element] &[T], [T: Element] &Vec<T>, [T: Element, const N: usize] &[T; 
 macro_rules! several {
     ($($name:ident $index:tt),*) => {
         impl<$($name: Inputs),*> Inputs for ($($name,)*) {
+            // What stands in a tuple may be several inputs, or none: all are counted, so that none is lost unseen.
             fn count(&self) -> usize {
-                [$($index),*].len()
+                0 $(+ self.$index.count())*
             }
 
             fn get(&self, index: usize) -> Slice<'_> {
-                match index {
-                    $($index => self.$index.get(0),)*
-                    _ => unreachable!("an input beyond the last"),
-                }
+                let mut index = index;
+                $(
+                    let count = self.$index.count();
+                    if index < count {
+                        return self.$index.get(index);
+                    }
+                    index -= count;
+                )*
+                unreachable!("the input {index} beyond the last")
             }
         }
     };

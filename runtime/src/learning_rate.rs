@@ -108,7 +108,7 @@ impl<S: LearningRate> LearningRate for WarmUp<S> {
     fn at(&self, update: u64) -> f64 {
         match update.checked_sub(self.updates) {
             Some(update) => self.then.at(update),
-            None => self.then.at(0) * (update + 1) as f64 / (self.updates + 1) as f64,
+            None => self.then.at(0) * (update as f64 + 1.0) / (self.updates as f64 + 1.0),
         }
     }
 }
@@ -161,5 +161,7 @@ mod tests {
         assert_near(warm_up.at(0), 0.2);
         assert_near(warm_up.at(3), 0.8);
         assert_near(warm_up.at(4), 1.0);
+        // Longer than any run, and no overflow.
+        assert_near(WarmUp { updates: u64::MAX, ..warm_up }.at(3), 4.0 / 2f64.powi(64));
     }
 }

@@ -20,6 +20,7 @@ mod predictor;
 pub mod program;
 pub mod proof;
 mod session;
+mod suggest;
 mod trainer;
 
 pub use cpu::Cpu;

@@ -28,7 +28,7 @@ impl<D: Device> Predictor<(), D> {
     /// decides, until others are loaded.
     ///
     /// # Errors
-    /// A device without the memory that the plan needs, or that lacks a layer.
+    /// A device without the memory that the plan needs, or that lacks a layer; a damaged plan.
     pub fn from_plan(plan: &Plan, device: D, seed: u64) -> Result<Self, Error> {
         Predictor::with_plan(plan, device, seed)
     }
@@ -39,7 +39,7 @@ impl<N: Network, D: Device> Predictor<N, D> {
     /// loaded.
     ///
     /// # Errors
-    /// A device without the memory that the plan needs, or that lacks a layer.
+    /// A device without the memory that the plan needs, or that lacks a layer; a damaged plan.
     pub fn new(device: D, seed: u64) -> Result<Self, Error> {
         Predictor::with_plan(&N::PLAN, device, seed)
     }
@@ -47,7 +47,10 @@ impl<N: Network, D: Device> Predictor<N, D> {
 
 impl<N, D: Device> Predictor<N, D> {
     fn with_plan(plan: &Plan, mut device: D, seed: u64) -> Result<Self, Error> {
-        let program = device.prepare(Program::inference(plan))?;
+        let program = Program::inference(plan);
+        program.check_sound()?;
+        program.check_within(plan.inference_bytes())?;
+        let program = device.prepare(program)?;
         let graph = Arc::clone(&program.as_ref().graph);
         let session = Session::new(device, plan.inference_bytes(), program.as_ref(), seed)?;
         Ok(Predictor { session, graph, program, network: PhantomData })

@@ -8,6 +8,8 @@ use plimsoll_plan::plan::{Plan, Planned};
 use plimsoll_plan::schedule::{BufferId, Operand, Role, Schedule, StepKind};
 use plimsoll_plan::shape::{DType, Size, ValueType};
 
+use crate::error::Error;
+
 /// Where a buffer lies in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -18,6 +20,11 @@ pub struct Region {
 }
 
 impl Region {
+    /// Where it ends, if 64 bits can say it.
+    fn end(&self, batch: usize) -> Option<u64> {
+        self.offset.checked_add(self.size.bytes(batch as u64)?)
+    }
+
     /// Its bytes for a batch, which is no larger than the planned one.
     pub fn bytes(&self, batch: usize) -> usize {
         self.size.bytes(batch as u64).expect("smaller than a size that was planned") as usize
@@ -107,20 +114,58 @@ impl Program {
     /// Whether all operands of every step are aligned and those in different buffers do not overlap. The plan's validator
     /// has proved as much and more; devices ask before they trust it with memory.
     pub fn is_sound(&self) -> bool {
+        self.check_sound().is_ok()
+    }
+
+    /// The same as [`is_sound`](Program::is_sound), with the reason why not.
+    ///
+    /// # Errors
+    /// [`Error::DamagedPlan`], which says what is wrong where.
+    pub fn check_sound(&self) -> Result<(), Error> {
+        let damaged = |problem: String| Err(Error::DamagedPlan { problem });
+        let (buffers, places) = (self.schedule.buffers.len(), self.regions.len());
+        if buffers != places {
+            return damaged(format!("it has {buffers} buffers, but {places} places for them"));
+        }
+        for (index, region) in self.regions.iter().enumerate() {
+            if !region.offset.is_multiple_of(ALIGNMENT) {
+                return damaged(format!("buffer {index} begins at byte {}, which is not aligned", region.offset));
+            }
+            if region.end(self.batch).is_none() {
+                return damaged(format!("buffer {index} ends beyond all memory"));
+            }
+        }
         let bytes = |buffer: BufferId| {
             let region = self.region(buffer);
-            region.offset..region.offset + region.bytes(self.batch) as u64
+            region.offset..region.end(self.batch).expect("checked above")
         };
-        let apart = |a: BufferId, b: BufferId| {
-            let (a, b) = (bytes(a), bytes(b));
-            a.end <= b.start || b.end <= a.start
-        };
-        let aligned = self.regions.iter().all(|region| region.offset.is_multiple_of(ALIGNMENT));
-        aligned
-            && self.instructions.iter().all(|Instruction { operands, .. }| {
-                let pairs = operands.iter().enumerate().flat_map(|(i, a)| operands[..i].iter().map(move |b| (a, b)));
-                pairs.into_iter().all(|(a, b)| a.buffer == b.buffer || apart(a.buffer, b.buffer))
-            })
+        for (index, Instruction { operands, .. }) in self.instructions.iter().enumerate() {
+            if operands.iter().any(|operand| operand.buffer.index() >= places) {
+                return damaged(format!("step {index} uses a buffer that there is not"));
+            }
+            let pairs = operands.iter().enumerate().flat_map(|(i, a)| operands[..i].iter().map(move |b| (a, b)));
+            for (a, b) in pairs.filter(|(a, b)| a.buffer != b.buffer) {
+                let (a, b) = (bytes(a.buffer), bytes(b.buffer));
+                if a.start < b.end && b.start < a.end {
+                    let step = self.schedule.steps[index].describe(&self.graph);
+                    return damaged(format!("two buffers of {step} overlap, at bytes {a:?} and {b:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all lies in an arena of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::DamagedPlan`], for a buffer that does not.
+    pub(crate) fn check_within(&self, bytes: u64) -> Result<(), Error> {
+        match self.regions.iter().position(|region| region.end(self.batch).is_none_or(|end| end > bytes)) {
+            None => Ok(()),
+            Some(index) => {
+                Err(Error::DamagedPlan { problem: format!("buffer {index} ends beyond the arena of {bytes} bytes") })
+            }
+        }
     }
 
     /// Where a buffer lies.

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::init;
 use crate::inputs::{Inputs, Slice};
 use crate::program::{Program, Region};
+use crate::suggest;
 
 /// A device with an arena in which the network's parameters live.
 pub(crate) struct Session<D: Device> {
@@ -118,6 +119,17 @@ impl<D: Device> Session<D> {
                     ignore_index: *ignore_index,
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// Whether a batch has anything to learn from: a mean over no targets is no number.
+    pub fn check_counted(graph: &Graph, targets: Slice<'_>) -> Result<(), Error> {
+        let loss = graph.training.as_ref().map(|training| &training.loss);
+        if let (Some(Loss::CrossEntropy { ignore_index, .. }), Slice::I32(targets)) = (loss, targets)
+            && targets.iter().all(|target| target == ignore_index)
+        {
+            return Err(Error::NothingToLearn { ignore_index: *ignore_index });
         }
         Ok(())
     }
@@ -233,14 +245,10 @@ fn find(graph: &Graph, name: &str) -> Result<ParameterId, Error> {
     if let Some(index) = graph.parameters.iter().position(|parameter| parameter.path == name) {
         return Ok(ParameterId(index as u32));
     }
-    // The most likely mistake is a wrong path to a right name.
-    let last = name.rsplit('.').next().unwrap_or(name);
-    let alike = |path: &str| path.rsplit('.').next() == Some(last) && (path.ends_with(name) || name.ends_with(path));
-    let suggestion = graph.parameters.iter().find(|parameter| alike(&parameter.path));
-    let suggestion = suggestion.or_else(|| graph.parameters.iter().find(|p| p.path.contains(name)));
+    let suggestion = suggest::nearest(name, graph.parameters.iter().map(|parameter| parameter.path.as_str()));
     Err(Error::NoParameter {
         network: graph.name.clone(),
         name: name.to_string(),
-        suggestion: suggestion.map_or(String::new(), |parameter| format!(": is it `{}`?", parameter.path)),
+        suggestion: suggestion.map_or(String::new(), |path| format!(": is it `{path}`?")),
     })
 }

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::Graph;
+use plimsoll_plan::layers::Layer;
 use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
+use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::ValueType;
 
 use crate::checkpoint::{self, Layout, Progress, Reader};
@@ -26,6 +28,9 @@ pub struct Trainer<N, D: Device> {
     graph: Arc<Graph>,
     /// The type of the targets.
     target: ValueType,
+    /// The node of a batch normalization that sees one value per channel of each sample, if there is one: it can't be
+    /// trained on a batch of one.
+    one_value: Option<usize>,
     training: D::Prepared,
     evaluation: D::Prepared,
     seed: u64,
@@ -43,7 +48,7 @@ impl<D: Device> Trainer<(), D> {
     /// masks.
     ///
     /// # Errors
-    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer.
+    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer; a damaged plan.
     pub fn from_plan(plan: &Plan, device: D, seed: u64) -> Result<Self, Error> {
         Trainer::with_plan(plan, device, seed)
     }
@@ -53,7 +58,7 @@ impl<N: Network, D: Device> Trainer<N, D> {
     /// A trainer of the network `N`. `seed` decides the initial parameters and all random masks.
     ///
     /// # Errors
-    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer.
+    /// A network that is not trained, a device without the memory that the plan needs, or that lacks a layer; a damaged plan.
     pub fn new(device: D, seed: u64) -> Result<Self, Error> {
         Trainer::with_plan(&N::PLAN, device, seed)
     }
@@ -66,14 +71,31 @@ impl<N, D: Device> Trainer<N, D> {
         };
         let graph = Arc::clone(&training.graph);
         let target = graph.target_type().expect("a network that is trained has targets");
-        let learning_rate = training.options().optimizer.lr();
+        let options = training.options();
+        if options.accumulate == 0 {
+            return Err(Error::Argument {
+                problem: format!("`{}` has `accumulate = 0`, with which no update would ever be made", graph.name),
+                help: "accumulate over 1 batch or more".to_string(),
+            });
+        }
+        let learning_rate = check_learning_rate(options.optimizer.lr())?;
+        let evaluation = Program::evaluation(plan);
+        for program in [&training, &evaluation] {
+            program.check_sound()?;
+            program.check_within(plan.peak_bytes())?;
+        }
+        let one_value = training.instructions.iter().find_map(|instruction| match instruction.kind {
+            StepKind::Forward { node } => has_one_value(&graph, node).then_some(node),
+            _ => None,
+        });
         let training = device.prepare(training)?;
-        let evaluation = device.prepare(Program::evaluation(plan))?;
+        let evaluation = device.prepare(evaluation)?;
         let session = Session::new(device, plan.peak_bytes(), training.as_ref(), seed)?;
         Ok(Trainer {
             session,
             graph,
             target,
+            one_value,
             training,
             evaluation,
             seed,
@@ -89,18 +111,26 @@ impl<N, D: Device> Trainer<N, D> {
     /// slice, or a tuple of slices in declared order. With `accumulate = n`, the parameters change at every n-th call.
     ///
     /// # Errors
-    /// Inputs or targets that do not fit the network, or a loss that is no finite number.
+    /// Inputs or targets that do not fit the network; a batch without a target that counts, or of one sample where batch
+    /// normalization needs more; a schedule's learning rate that is none. Nothing has changed then. A loss that is no
+    /// finite number.
     pub fn step<'t>(&mut self, inputs: impl Inputs, targets: impl Into<Slice<'t>>) -> Result<f32, Error> {
         let targets = targets.into();
         let batch = self.session.upload_inputs(&self.training, &inputs)?;
         self.session.check_targets(&self.graph, &self.target, batch, targets)?;
+        Session::<D>::check_counted(&self.graph, targets)?;
+        if let (1, Some(node)) = (batch, self.one_value) {
+            let node = &self.graph.nodes[node];
+            let layer = if node.path.is_empty() { node.layer.rule().kind() } else { &node.path };
+            return Err(Error::OneValue { layer: layer.to_string(), batch });
+        }
         let Program { schedule, instructions, .. } = self.training.as_ref();
         let (target, loss) = (schedule.target.expect("training has targets"), schedule.loss.expect("and a loss"));
         let accumulate = self.training.as_ref().options().accumulate;
         let is_update = (self.batches + 1).is_multiple_of(accumulate);
         let steps = if is_update { instructions.len() } else { schedule.updates_from };
         if let Some(schedule) = &self.schedule {
-            self.learning_rate = schedule.at(self.updates);
+            self.learning_rate = check_learning_rate(schedule.at(self.updates))?;
         }
         let arguments = Arguments {
             batch,
@@ -273,9 +303,13 @@ impl<N, D: Device> Trainer<N, D> {
     }
 
     /// Sets the learning rate from now on, in place of that of the optimizer's declaration or of a schedule.
-    pub fn set_learning_rate(&mut self, learning_rate: f64) {
+    ///
+    /// # Errors
+    /// A rate that is negative, infinite or no number. The rate stays as it was then.
+    pub fn set_learning_rate(&mut self, learning_rate: f64) -> Result<(), Error> {
+        self.learning_rate = check_learning_rate(learning_rate)?;
         self.schedule = None;
-        self.learning_rate = learning_rate;
+        Ok(())
     }
 
     /// Lets the learning rate follow a schedule.
@@ -298,4 +332,21 @@ impl<N, D: Device> Trainer<N, D> {
     pub fn load_parameter(&mut self, name: &str, values: &[f32]) -> Result<(), Error> {
         self.session.load_parameter(&self.graph, name, values)
     }
+}
+
+/// A learning rate with which training makes sense. Zero is one: it lets everything stay but running statistics.
+fn check_learning_rate(learning_rate: f64) -> Result<f64, Error> {
+    if learning_rate.is_finite() && learning_rate >= 0.0 {
+        return Ok(learning_rate);
+    }
+    Err(Error::Argument {
+        problem: format!("the learning rate is {learning_rate}"),
+        help: "give a number that is 0 or more, and finite".to_string(),
+    })
+}
+
+/// Whether a node normalizes over the batch alone, for want of other axes than the channels.
+fn has_one_value(graph: &Graph, node: usize) -> bool {
+    let shape = &graph.value_type(graph.value_of(node)).shape.0;
+    matches!(graph.nodes[node].layer, Layer::BatchNorm(_)) && shape[1..].iter().all(|extent| *extent == 1)
 }

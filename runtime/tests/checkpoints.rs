@@ -125,7 +125,7 @@ fn a_learning_rate_that_was_set_by_hand_is_kept() {
     let (_folder, path) = file();
     let graph = network(adam(), 1);
     let mut a = trainer(&graph, 42);
-    a.set_learning_rate(0.1 / 3.0);
+    a.set_learning_rate(0.1 / 3.0).unwrap();
     a.save(&path).unwrap();
     let mut b = trainer(&graph, 1);
     b.load(&path).unwrap();

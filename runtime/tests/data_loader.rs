@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_runtime::data::{
-    Batch, Dataset, Error, Loader, Normalize, RandomCrop, RandomHorizontalFlip, Subset, digits, train_test_split,
+    Batch, Dataset, Error, Images, Loader, Normalize, RandomCrop, RandomHorizontalFlip, Subset, digits,
+    train_test_split,
 };
 use proptest::prelude::*;
 
@@ -125,6 +126,10 @@ fn orders() {
     let mut later = shuffled(1);
     later.set_epoch(2);
     assert_eq!(indices(&mut later), epochs[2]);
+    // After the last epoch of all comes the first.
+    later.set_epoch(u64::MAX);
+    indices(&mut later);
+    assert_eq!(indices(&mut later), epochs[0]);
     // The order of a seed is a promise: runs are repeated by it.
     let mut small = Loader::new(numbers(8), 8).unwrap().shuffle(42);
     assert_eq!(indices(&mut small), [[5, 1, 7, 6, 0, 4, 2, 3]]);
@@ -229,6 +234,18 @@ fn arguments() {
         let text = train_test_split(numbers(10), 1, fraction).unwrap_err().to_string();
         assert!(text.contains("help: give a fraction between 0 and 1"), "{text}");
     }
+}
+
+/// Sizes beyond all memory are errors.
+#[test]
+fn sizes_beyond_memory() {
+    let mut loader = Loader::new(numbers(usize::MAX), 4).unwrap().workers(threads(usize::MAX));
+    let mut epoch = loader.epoch();
+    let text = epoch.next().unwrap().unwrap_err().to_string();
+    assert!(text.contains("no memory for the order of 18446744073709551615 samples"), "{text}");
+    assert!(epoch.next().is_none());
+    let images = Images::new([usize::MAX, usize::MAX, 1], Vec::new(), Vec::new(), ["a"]);
+    assert!(images.unwrap_err().to_string().contains("0 bytes are not 0 pictures of shape"));
 }
 
 /// A batch too large for any memory is an error, not the end of the process.

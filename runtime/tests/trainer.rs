@@ -5,7 +5,8 @@ use plimsoll_plan::layers;
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::shape::DType;
-use plimsoll_runtime::{Cpu, Error, Predictor, Trainer};
+use plimsoll_runtime::cpu::MAX_THREADS;
+use plimsoll_runtime::{Cpu, Error, Predictor, Slice, Trainer};
 
 fn linear(out_features: u64) -> layers::Layer {
     layers::Layer::Linear(layers::linear::Linear { out_features, bias: true })
@@ -108,7 +109,10 @@ fn mistakes_have_names() {
         message(trainer.step(&x, &[0, 3])),
         "the target of sample 1 is 3, but the classes are 0 to 2 (or -100, to leave a sample out)"
     );
-    assert_eq!(trainer.load_parameter("fc.weight", &[]).unwrap_err().to_string(), "`Mlp` has no parameter `fc.weight`");
+    for (name, suggestion) in [("", ""), ("gamma", ""), ("fc1.wieght", ": is it `fc1.weight`?")] {
+        let error = trainer.load_parameter(name, &[]).unwrap_err().to_string();
+        assert_eq!(error, format!("`Mlp` has no parameter `{name}`{suggestion}"));
+    }
     assert_eq!(
         trainer.load_parameter("net.fc1.weight", &[]).unwrap_err().to_string(),
         "`Mlp` has no parameter `net.fc1.weight`: is it `fc1.weight`?"
@@ -170,4 +174,102 @@ fn accumulation_is_a_larger_batch() {
         let (a, b) = (whole.parameter(name).unwrap(), halves.parameter(name).unwrap());
         assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{name}: {a:?} {b:?}");
     }
+}
+
+/// A mean over no targets is no number, but nothing has diverged.
+#[test]
+fn a_batch_of_ignored_targets_is_refused() {
+    let mut trainer = Trainer::from_plan(&mlp(2, cross_entropy(), adam()).plan().unwrap(), Cpu::new(), 42).unwrap();
+    let before = trainer.parameter("fc1.weight").unwrap();
+    let error = trainer.step(&[0.5; 8], &[-100, -100]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "every target of this batch is `ignore_index` (-100): nothing to learn from it\nhelp: leave the batch out"
+    );
+    assert_eq!((before, trainer.batches()), (trainer.parameter("fc1.weight").unwrap(), 0));
+    trainer.step(&[0.5; 8], &[-100, 1]).unwrap();
+    trainer.evaluate([(&[0.5; 8], &[-100, -100])]).unwrap();
+}
+
+#[test]
+fn batch_normalization_needs_two_values() {
+    for positions in [1, 2] {
+        let mut builder = GraphBuilder::new("Normed");
+        let x = builder.input("x", DType::F32, &[3, positions]).unwrap();
+        let layer = layers::batchnorm::BatchNorm { axes: 1, eps: 1e-5, momentum: 0.1, affine: true };
+        let norm = builder.member("stem.norm", layers::Layer::BatchNorm(layer), false);
+        let y = builder.call(norm, &[x]).unwrap();
+        let training = Training { batch: 2, optimizer: adam(), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+        let plan = builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap();
+        let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+        let values = [0.5f32; 12];
+        let (one, two) = (&values[..3 * positions as usize], &values[..6 * positions as usize]);
+        trainer.step(two, two).unwrap();
+        let step = trainer.step(one, one);
+        if positions > 1 {
+            step.unwrap();
+            continue;
+        }
+        assert_eq!(
+            step.unwrap_err().to_string(),
+            "`stem.norm` normalizes each channel over the batch, but a batch of 1 sample has only one value per channel \
+             when training\nhelp: use a larger batch; if this is the last one of an epoch, drop it (`drop_last`)"
+        );
+        assert_eq!(trainer.batches(), 1);
+        trainer.predict(one).unwrap();
+    }
+}
+
+/// Whatever stands in a tuple is counted.
+#[test]
+fn tuples_in_tuples_lose_no_inputs() {
+    let mut trainer = Trainer::from_plan(&mlp(2, cross_entropy(), adam()).plan().unwrap(), Cpu::new(), 42).unwrap();
+    let (x, t) = ([0.5f32; 8], [0, 1]);
+    let (none, one): (&[Slice], &[Slice]) = (&[], &[Slice::F32(&x)]);
+    assert!(matches!(trainer.step((none,), &t), Err(Error::InputCount { expected: 1, given: 0, .. })));
+    assert!(matches!(trainer.step(((&x, &x, &x),), &t), Err(Error::InputCount { expected: 1, given: 3, .. })));
+    trainer.step((none, one), &t).unwrap();
+    trainer.step(((&x,),), &t).unwrap();
+}
+
+#[test]
+fn settings_without_sense_are_refused() {
+    let graph = mlp(2, cross_entropy(), adam());
+    // The planner may refuse it first.
+    if let Ok(plan) = graph.clone().accumulate(0).plan() {
+        let error = Trainer::from_plan(&plan, Cpu::new(), 42).err().unwrap().to_string();
+        assert!(error.contains("`Mlp` has `accumulate = 0`"), "{error}");
+    }
+    let mut trainer = Trainer::from_plan(&graph.plan().unwrap(), Cpu::new(), 42).unwrap();
+    for rate in [f64::NAN, f64::INFINITY, -0.1] {
+        let error = trainer.set_learning_rate(rate).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the learning rate is {rate}\nhelp: ")), "{error}");
+    }
+    assert_eq!(trainer.learning_rate(), 0.001);
+    trainer.set_schedule(|_| f64::NAN);
+    assert!(matches!(trainer.step(&[0.5; 8], &[0, 1]), Err(Error::Argument { .. })));
+    assert_eq!((trainer.batches(), trainer.learning_rate()), (0, 0.001));
+    trainer.set_learning_rate(0.0).unwrap();
+    assert_eq!(MAX_THREADS, 256);
+    Cpu::with_threads(3000).unwrap();
+}
+
+#[test]
+fn damaged_plans_are_errors() {
+    let plan = mlp(2, cross_entropy(), adam()).plan().unwrap();
+    let error = |offset: &dyn Fn(&mut Vec<u64>)| {
+        let mut plan = plan.clone();
+        offset(&mut plan.training.as_mut().unwrap().placement.offsets);
+        offset(&mut plan.inference.placement.offsets);
+        let trainer = Trainer::from_plan(&plan, Cpu::new(), 42).err().unwrap().to_string();
+        let predictor = Predictor::from_plan(&plan, Cpu::new(), 42).err().unwrap().to_string();
+        assert!(trainer.starts_with("the plan is damaged: "), "{trainer}");
+        assert!(predictor.starts_with("the plan is damaged: "), "{predictor}");
+        trainer
+    };
+    assert!(error(&|offsets| offsets.fill(0)).contains("overlap"));
+    assert!(error(&|offsets| offsets[1] += 1).contains("not aligned"));
+    assert!(error(&|offsets| offsets[0] = 1 << 40).contains("beyond the arena"));
+    assert!(error(&|offsets| offsets[0] = !0xFFF).contains("beyond"));
+    assert!(error(&|offsets| offsets.truncate(3)).contains("places for them"));
 }

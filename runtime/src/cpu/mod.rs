@@ -48,6 +48,9 @@ use crew::Crew;
 use memory::Memory;
 use step::{Claims, Step};
 
+/// The most threads that the CPU is given: with more, a step's parts are too small to be worth a thread's while.
+pub const MAX_THREADS: usize = 256;
+
 /// The CPU as a device.
 pub struct Cpu {
     crew: Crew,
@@ -63,12 +66,12 @@ impl Cpu {
         Cpu::with_threads(threads.unwrap_or(1)).unwrap_or_else(|_| Cpu { crew: Crew::alone() })
     }
 
-    /// The CPU with so many threads. Results do not depend on how many.
+    /// The CPU with so many threads, but no more than [`MAX_THREADS`]. Results do not depend on how many.
     ///
     /// # Errors
     /// Where the system gives no threads.
     pub fn with_threads(threads: usize) -> Result<Cpu, Error> {
-        Crew::new(threads).map(|crew| Cpu { crew })
+        Crew::new(threads.min(MAX_THREADS)).map(|crew| Cpu { crew })
     }
 }
 
@@ -106,7 +109,7 @@ impl Device for Cpu {
     }
 
     fn prepare(&mut self, program: Program) -> Result<CpuProgram, Error> {
-        assert!(program.is_sound(), "the plan's buffers overlap");
+        program.check_sound()?;
         let claims = Claims::new(program.regions.len());
         Ok(CpuProgram { program, claims })
     }

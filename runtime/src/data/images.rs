@@ -25,7 +25,9 @@ impl Images {
         classes: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Images, Error> {
         let classes: Vec<String> = classes.into_iter().map(Into::into).collect();
-        let needed = shape.iter().try_fold(labels.len(), |product, size| product.checked_mul(*size));
+        // The size of one picture first: no pictures at all would hide that it is beyond all numbers.
+        let size = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        let needed = size.and_then(|size| size.checked_mul(labels.len()));
         if shape.contains(&0) || needed != Some(pixels.len()) {
             return Err(Error::argument(
                 format!("{} bytes are not {} pictures of shape {shape:?}", pixels.len(), labels.len()),

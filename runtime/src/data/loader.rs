@@ -136,14 +136,10 @@ impl<D: Dataset> Loader<D> {
 
     /// The next epoch: an iterator over its batches, the first of which are being prepared when this returns.
     pub fn epoch(&mut self) -> Epoch<D::Element> {
-        let mut order: Vec<usize> = (0..self.dataset.len()).collect();
-        if self.shuffled {
-            Random::for_sample(self.seed, self.epoch, usize::MAX).shuffle(&mut order);
-        }
         let stop = Arc::new(AtomicBool::new(false));
         let mut epoch = Epoch { batches: self.len(), next: 0, workers: Vec::new(), stop, pool: None, failure: None };
-        match self.pool() {
-            Ok(pool) => {
+        match self.order().and_then(|order| Ok((order, self.pool()?))) {
+            Ok((order, pool)) => {
                 let work = Arc::new(Work {
                     dataset: self.dataset.clone(),
                     stages: self.stages.clone(),
@@ -160,8 +156,25 @@ impl<D: Dataset> Loader<D> {
             }
             Err(error) => epoch.failure = Some(error),
         }
-        self.epoch += 1;
+        // After the last number comes the first, rather than an end of the program.
+        self.epoch = self.epoch.wrapping_add(1);
         epoch
+    }
+
+    /// The samples in the order of this epoch.
+    fn order(&self) -> Result<Vec<usize>, Error> {
+        let (samples, mut order) = (self.dataset.len(), Vec::new());
+        order.try_reserve_exact(samples).map_err(|_| {
+            Error::argument(
+                format!("there is no memory for the order of {samples} samples"),
+                "check the dataset's `len()`, or divide the dataset",
+            )
+        })?;
+        order.extend(0..samples);
+        if self.shuffled {
+            Random::for_sample(self.seed, self.epoch, usize::MAX).shuffle(&mut order);
+        }
+        Ok(order)
     }
 
     fn pool(&mut self) -> Result<Arc<Pool<D::Element>>, Error> {
@@ -170,7 +183,7 @@ impl<D: Dataset> Loader<D> {
         }
         let sample = elements(&self.shape)?;
         // Each thread fills one while another waits; the caller holds one.
-        let buffers = self.workers.saturating_mul(2).min(self.len()) + 1;
+        let buffers = self.workers.saturating_mul(2).min(self.len()).saturating_add(1);
         let pool = Arc::new(Pool::new(sample, self.batch_size, buffers)?);
         self.pool = Some(pool.clone());
         Ok(pool)
