@@ -20,6 +20,11 @@ pub struct Fault(pub String);
 /// # Errors
 /// The first fault that is found.
 pub fn validate(plan: &Plan) -> Result<(), Fault> {
+    if let Some(training) = &plan.training
+        && training.placement.persistent_bytes < plan.inference.placement.persistent_bytes
+    {
+        return Err(Fault("inference keeps more than training does".to_string()));
+    }
     validate_part(&plan.graph, &plan.inference, plan.evaluation_shift())?;
     if let Some(training) = &plan.training {
         validate_part(&plan.graph, training, 0)?;
