@@ -259,7 +259,7 @@ impl Resolver<'_> {
             return;
         };
         if !self.members.contains_key(&path[0].text) {
-            if !self.incomplete {
+            if !self.incomplete && !self.report.is_full() {
                 let known = self.members.keys().map(String::as_str);
                 let help = suggest::help(&path[0].text, known, "name a member of this network or block");
                 self.report.error(&path[0], format!("unknown member `{}`", path[0]), help);
@@ -272,6 +272,10 @@ impl Resolver<'_> {
     /// Reports that no layer or block has this name.
     fn unknown_layer(&mut self, name: &Name) {
         self.unknown_seen = true;
+        // Its help would not be shown.
+        if self.report.is_full() {
+            return;
+        }
         if let Some(remedy) = suggest::not_yet(&name.text) {
             self.report.error(name, format!("`{name}` is not yet in this version"), remedy);
             return;
