@@ -55,6 +55,8 @@ pub struct Const {
     pub docs: Vec<String>,
     /// Its name.
     pub name: Ident,
+    /// Whether a list is written there.
+    pub is_list: bool,
     /// Its value; `None` after a mistake.
     pub value: Option<Value>,
 }
@@ -93,7 +95,12 @@ pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> 
         docs: network.docs,
         visibility: network.visibility,
         name: network.ident,
-        consts: consts.map(|(item, value)| Const { docs: item.docs, name: item.ident, value }).collect(),
+        consts: consts
+            .map(|(item, value)| {
+                let is_list = item.value.is_some_and(|value| matches!(value.kind, ast::ExprKind::List(_)));
+                Const { docs: item.docs, name: item.ident, is_list, value }
+            })
+            .collect(),
         batch,
         budget: network.budget,
         graph,

@@ -89,6 +89,7 @@ impl<'r> Parser<'r> {
             skip_past_semicolon(tokens);
             return None;
         };
+        let may_be_an_item = self.may_be_an_item(&ident);
         let name = Name::from(ident.clone());
         if let Some(colon) = tokens.punct(':') {
             let help = format!("leave the type out: `const {name} = ...;`");
@@ -109,7 +110,7 @@ impl<'r> Parser<'r> {
             self.report.error(place, "expected `;` after a const", format!("write `const {name} = ...;`"));
             tokens.punct(',');
         }
-        Some(Const { docs, ident, name, value })
+        may_be_an_item.then_some(Const { docs, ident, name, value })
     }
 
     /// `name: layer`, `layer` or `..layer`, its attributes taken already.
