@@ -36,6 +36,8 @@ pub(super) enum Node<'a> {
         path: String,
         /// The path of the member whose weight it uses.
         source: String,
+        /// Whether `#[freeze]` stands before it or further out.
+        frozen: bool,
         /// Where it is declared.
         call: &'a Call,
     },
@@ -231,6 +233,9 @@ impl<'a> Lowering<'a, '_> {
                 let member = self.builder.member(&path, layer, around.frozen);
                 if definition.has_parameters {
                     self.paths.insert(path.clone(), member);
+                    if around.frozen {
+                        self.frozen.insert(member);
+                    }
                 }
                 Node::Layer(LayerNode { member, path, call, definition: *definition, slots })
             }
@@ -244,7 +249,7 @@ impl<'a> Lowering<'a, '_> {
                 for name in names {
                     source = join(&source, &name.text);
                 }
-                Node::Tied { path, source, call }
+                Node::Tied { path, source, frozen: around.frozen, call }
             }
             _ => Node::Unknown,
         }

@@ -9,7 +9,7 @@ mod forward;
 mod instantiate;
 mod settings;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plimsoll_plan::arguments::{ArgumentError, Arguments, Definition, Kind, MAX_INTEGER, Value};
 use plimsoll_plan::graph::{Graph, GraphBuilder, MemberId, ValueId};
@@ -30,6 +30,7 @@ pub fn lower(source: &Source, consts: &[Option<Value>], report: &mut Report) -> 
         consts,
         builder: GraphBuilder::new(&network.name.text),
         paths: HashMap::new(),
+        frozen: HashSet::new(),
         tied: HashMap::new(),
         layers: 0,
         applied: 0,
@@ -45,6 +46,8 @@ struct Lowering<'a, 'r> {
     builder: GraphBuilder,
     /// The layers with parameters by path, for `tied`.
     paths: HashMap<String, MemberId>,
+    /// Of these, the frozen ones.
+    frozen: HashSet<MemberId>,
     /// The tied layers by path.
     tied: HashMap<String, MemberId>,
     /// Layers declared so far.

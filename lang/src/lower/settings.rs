@@ -1,7 +1,7 @@
 //! `#[train]`, `#[infer]` and `#[budget]`, and the graph that they complete.
 
 use plimsoll_plan::arguments::{Definition, MAX_INTEGER, Value};
-use plimsoll_plan::graph::{Budget, Graph, Training, ValueId};
+use plimsoll_plan::graph::{Budget, Graph, ParameterRole, Training, ValueId};
 use plimsoll_plan::{losses, optimizers};
 
 use super::{Lowering, with_help};
@@ -84,7 +84,7 @@ impl Lowering<'_, '_> {
             return true;
         }
         let without = format!("write `#[infer(batch = {})]` instead", graph.declared_batch());
-        if graph.parameters.is_empty() {
+        if graph.parameters.iter().all(|parameter| parameter.role == ParameterRole::Buffer) {
             let message = "nothing to train: the network has no parameters";
             self.report.error(&settings.name, message, format!("add a layer that has some, or {without}"));
         } else {

@@ -17,7 +17,17 @@ impl<'r> Parser<'r> {
         let mut body = Body { members: Vec::new(), forward: None, place, incomplete: false };
         while !tokens.at_end() {
             let before = tokens;
+            let start = tokens.span();
             let attributes = self.member_attributes(&mut tokens);
+            if tokens.at_end() && !attributes.docs.is_empty() {
+                let help = "move it before what it is about, or write `// ..`";
+                self.report.error(
+                    Place { start, end: tokens.last() },
+                    "a documentation comment with nothing after it",
+                    help,
+                );
+                break;
+            }
             if let (_, Some(place)) = self.visibility(&mut tokens) {
                 let help = "leave it out: a const is as visible as the network, and members are known within";
                 self.report.error(place, "consts and members have no visibility of their own", help);

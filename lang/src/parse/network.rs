@@ -195,6 +195,7 @@ impl Parser<'_> {
 
     /// `channels` or `stride = 1`.
     fn parameter(&mut self, tokens: &mut Tokens) -> Option<Parameter> {
+        self.no_documentation(tokens);
         let Some(name) = tokens.name() else {
             return self.expected(
                 "the name of a parameter",
@@ -219,6 +220,7 @@ impl Parser<'_> {
     /// `image: f32[3, 224, 224]`.
     fn input(&mut self, tokens: &mut Tokens) -> Option<Input> {
         let form = "write `image: f32[3, 224, 224]`, the sizes without the batch";
+        self.no_documentation(tokens);
         let Some(name) = tokens.name_before(':') else {
             return self.expected("an input's name and `:`", form, tokens);
         };

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use plimsoll_plan::layers;
 
-use crate::ast::{Block, Body, Call, Expr, ExprKind, Layer, Member, Name, Place, Source, Target};
+use crate::ast::{Argument, Block, Body, Call, Expr, ExprKind, Layer, Member, Name, Place, Source, Target};
 use crate::report::Report;
 use crate::suggest;
 pub use arguments::{describe, place_of};
@@ -250,6 +250,11 @@ impl Resolver<'_> {
             _ => None,
         };
         let Some(path) = path else {
+            if let [Argument { name: None, value: Expr { kind: ExprKind::Int(_), place } }] = call.arguments[..] {
+                let help = "name the member, `embed: linear(10)`, and write `tied(embed)`";
+                self.report.error(place, "`tied` takes the name of a member, not its position", help);
+                return;
+            }
             let message = "`tied` takes the member whose weight it uses";
             self.report.error(
                 call.place,
