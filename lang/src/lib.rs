@@ -55,8 +55,8 @@ pub struct Const {
     pub docs: Vec<String>,
     /// Its name.
     pub name: Ident,
-    /// Whether a list is written there.
-    pub is_list: bool,
+    /// How many elements are written there, if it is a list.
+    pub elements: Option<usize>,
     /// Its value; `None` after a mistake.
     pub value: Option<Value>,
 }
@@ -97,8 +97,11 @@ pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> 
         name: network.ident,
         consts: consts
             .map(|(item, value)| {
-                let is_list = item.value.is_some_and(|value| matches!(value.kind, ast::ExprKind::List(_)));
-                Const { docs: item.docs, name: item.ident, is_list, value }
+                let elements = item.value.and_then(|value| match value.kind {
+                    ast::ExprKind::List(items) => Some(items.len()),
+                    _ => None,
+                });
+                Const { docs: item.docs, name: item.ident, elements, value }
             })
             .collect(),
         batch,

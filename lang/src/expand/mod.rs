@@ -22,6 +22,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 
 use crate::ast::{Amount, Place};
+use crate::limits;
 use crate::report::Report;
 use crate::{Const, Declaration};
 
@@ -157,7 +158,10 @@ fn exported(consts: &[Const]) -> impl Iterator<Item = &Const> {
 fn write_user_constants(code: &mut String, consts: &[Const]) {
     for constant in exported(consts) {
         // After a mistake, which has been reported, any value does.
-        let unknown = if constant.is_list { ("[usize]", "&[]".to_string()) } else { ("usize", "1".to_string()) };
+        let unknown = match constant.elements {
+            Some(elements) => ("[usize]", format!("&[1; {}]", elements.min(limits::LIST))),
+            None => ("usize", "1".to_string()),
+        };
         let (kind, value) = constant.value.as_ref().and_then(rust).unwrap_or(unknown);
         let kind = match kind.strip_prefix('[') {
             Some(element) => format!("&'static [::core::primitive::{element}"),
