@@ -7,11 +7,13 @@ plimsoll::network! {
     struct Plain(x: f32[8]) { const WIDTH = 4; const SIZES = [1, -2]; linear(WIDTH), reshape([4]) }
 }
 
-/// What is deprecated, where that may be allowed.
-pub mod old {
+/// With training and a budget, more is generated.
+pub mod trained {
     plimsoll::network! {
         #[deny(dead_code)]
         #[derive(Clone, Copy, Debug, Default)]
+        #[budget(1 GB)]
+        #[train(batch = 4, optimizer = sgd(lr = 0.1), loss = cross_entropy)]
         struct Trained(x: f32[8]) { linear(4) }
     }
 }
