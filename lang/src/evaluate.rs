@@ -3,6 +3,7 @@
 use plimsoll_plan::arguments::Value;
 
 use crate::ast::{Call, Expr, ExprKind, Operator, Place, Reference, Target};
+use crate::limits;
 use crate::report::Report;
 
 /// What the names in an expression stand for. `None`: a mistake that was reported.
@@ -18,21 +19,34 @@ pub struct Scope<'s> {
 
 /// The value of an expression, or `None` after a mistake, which is reported unless it was already.
 pub fn evaluate(expr: &Expr, scope: Scope, report: &mut Report) -> Option<Value> {
+    if !report.work(1, expr.place) {
+        return None;
+    }
     match &expr.kind {
         ExprKind::Int(v) => Some(Value::Int(*v)),
         ExprKind::Float(v) => Some(Value::Float(*v)),
         ExprKind::Bool(v) => Some(Value::Bool(*v)),
         ExprKind::Name(text, reference) => match *reference {
-            Reference::Const(i) => scope.consts.get(i)?.clone(),
-            Reference::Parameter(i) => scope.parameters.get(i)?.clone(),
-            Reference::Local(i) => scope.locals.get(i)?.clone(),
+            Reference::Const(i) => copied(scope.consts.get(i)?.as_ref()?, expr, report),
+            Reference::Parameter(i) => copied(scope.parameters.get(i)?.as_ref()?, expr, report),
+            Reference::Local(i) => copied(scope.locals.get(i)?.as_ref()?, expr, report),
             Reference::Word => Some(Value::Word(text.clone())),
             Reference::Member(_) | Reference::Unknown => None,
         },
         ExprKind::List(items) => {
+            if items.len() > limits::LIST {
+                let message = format!("a list of {} elements", items.len());
+                let help = format!("lists have at most {} elements", limits::LIST);
+                return mistake(report, expr, expr.place, message, help);
+            }
             let mut values = Vec::with_capacity(items.len());
             for item in items {
-                values.push(evaluate(item, scope, report)?);
+                let value = evaluate(item, scope, report)?;
+                if let Value::List(_) = value {
+                    let help = "no argument takes one: write numbers only";
+                    return mistake(report, item, item.place, "a list inside a list".to_string(), help);
+                }
+                values.push(value);
             }
             Some(Value::List(values))
         }
@@ -52,7 +66,7 @@ pub fn evaluate(expr: &Expr, scope: Scope, report: &mut Report) -> Option<Value>
                 report,
                 expr,
                 expr.place.start,
-                format!("`-` before {other}"),
+                format!("`-` before {}", shown(&other)),
                 "numbers have signs; `!` is for truth values",
             ),
         },
@@ -62,7 +76,7 @@ pub fn evaluate(expr: &Expr, scope: Scope, report: &mut Report) -> Option<Value>
                 report,
                 expr,
                 expr.place.start,
-                format!("`!` before {other}"),
+                format!("`!` before {}", shown(&other)),
                 "`!` is for truth values: compare first, as in `!(a == b)`",
             ),
         },
@@ -83,6 +97,19 @@ pub fn evaluate(expr: &Expr, scope: Scope, report: &mut Report) -> Option<Value>
     }
 }
 
+/// What a name stands for. A list is copied, and each of its elements is a step.
+fn copied(value: &Value, expr: &Expr, report: &mut Report) -> Option<Value> {
+    match value {
+        Value::List(values) if !report.work(values.len(), expr.place) => None,
+        value => Some(value.clone()),
+    }
+}
+
+/// A value as a message shows it: the start of a long list.
+pub fn shown(value: &Value) -> String {
+    limits::shortened(&value.to_string(), limits::SHOWN)
+}
+
 /// `min(a, b)` and `max(a, b)`.
 pub fn function(call: &Call, receiver: Option<Value>, scope: Scope, report: &mut Report) -> Option<Value> {
     let is_min = match call.target {
@@ -100,7 +127,7 @@ pub fn function(call: &Call, receiver: Option<Value>, scope: Scope, report: &mut
         [ref a, ref b] => match (float(a), float(b)) {
             (Some(a), Some(b)) => Some(Value::Float(if is_min { a.min(b) } else { a.max(b) })),
             _ => {
-                let message = format!("`{}` of {a} and {b}", call.name);
+                let message = format!("`{}` of {} and {}", call.name, shown(a), shown(b));
                 mistake(report, call, call.name.span, message, "it takes two numbers")
             }
         },
@@ -124,7 +151,7 @@ pub fn binary(
         (Equal, Value::Bool(a), Value::Bool(b)) => return Some(Value::Bool(a == b)),
         (NotEqual, Value::Bool(a), Value::Bool(b)) => return Some(Value::Bool(a != b)),
         (And | Or, ..) => {
-            let message = format!("`{}` between {left} and {right}", operator.text());
+            let message = format!("`{}` between {} and {}", operator.text(), shown(&left), shown(&right));
             return mistake(report, node, place, message, "both sides must be true or false: compare numbers first");
         }
         _ => {}
@@ -133,7 +160,7 @@ pub fn binary(
         return integers(operator, place, node, *a, *b, report);
     }
     let (Some(a), Some(b)) = (float(&left), float(&right)) else {
-        let message = format!("`{}` between {left} and {right}", operator.text());
+        let message = format!("`{}` between {} and {}", operator.text(), shown(&left), shown(&right));
         return mistake(report, node, place, message, "both sides must be numbers");
     };
     let number = match operator {

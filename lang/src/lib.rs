@@ -55,6 +55,8 @@ pub struct Const {
     pub docs: Vec<String>,
     /// Its name.
     pub name: Ident,
+    /// How many elements are written there, if it is a list.
+    pub elements: Option<usize>,
     /// Its value; `None` after a mistake.
     pub value: Option<Value>,
 }
@@ -93,7 +95,15 @@ pub fn declare(tokens: TokenStream, report: &mut Report) -> Option<Declaration> 
         docs: network.docs,
         visibility: network.visibility,
         name: network.ident,
-        consts: consts.map(|(item, value)| Const { docs: item.docs, name: item.ident, value }).collect(),
+        consts: consts
+            .map(|(item, value)| {
+                let elements = item.value.and_then(|value| match value.kind {
+                    ast::ExprKind::List(items) => Some(items.len()),
+                    _ => None,
+                });
+                Const { docs: item.docs, name: item.ident, elements, value }
+            })
+            .collect(),
         batch,
         budget: network.budget,
         graph,

@@ -7,10 +7,12 @@ use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
 use crate::ast::Place;
 use crate::limits;
 
-/// The mistakes found so far.
+/// The mistakes found so far, and the work that was done to find them.
 #[derive(Debug, Default)]
 pub struct Report {
     errors: Vec<Mistake>,
+    /// The steps taken so far, which end at a limit.
+    work: usize,
     /// The nodes of the syntax tree that [`Report::once`] has spoken about.
     spoken: HashSet<usize>,
 }
@@ -32,7 +34,7 @@ impl Report {
 
     /// A mistake whose message holds its own remedy.
     pub fn push(&mut self, place: impl Into<Place>, message: String) {
-        if self.errors.len() < limits::ERRORS {
+        if !self.is_full() {
             self.errors.push(Mistake { place: place.into(), message });
         }
     }
@@ -46,6 +48,27 @@ impl Report {
     /// As [`first_at`](Report::first_at), by the node's address.
     pub fn first_at_address(&mut self, node: usize) -> bool {
         self.spoken.insert(node)
+    }
+
+    /// Counts steps of evaluating and lowering. `false`: too many were taken, which is reported once, at `place`.
+    pub fn work(&mut self, steps: usize, place: impl Into<Place>) -> bool {
+        let was_within = !self.is_exhausted();
+        self.work = self.work.saturating_add(steps);
+        if was_within && self.is_exhausted() {
+            let message = format!("putting blocks in place takes more than {} steps", limits::WORK);
+            self.error(place, message, "repeat fewer times, or write shorter lists");
+        }
+        !self.is_exhausted()
+    }
+
+    /// Whether too many steps were taken.
+    pub fn is_exhausted(&self) -> bool {
+        self.work >= limits::WORK
+    }
+
+    /// Whether no further error would be shown, so that no help for one need be thought of.
+    pub fn is_full(&self) -> bool {
+        self.errors.len() >= limits::ERRORS
     }
 
     /// Whether all is well so far.

@@ -1,5 +1,7 @@
 //! "Did you mean": the known name that a wrong one was probably meant to be.
 
+use crate::limits;
+
 /// Names that people bring along from elsewhere, and what is said here.
 const ELSEWHERE: &[(&str, &str)] = &[
     // Layers.
@@ -105,12 +107,19 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let mut best: Option<(usize, &str)> = None;
-    for candidate in known {
+    for (i, candidate) in known.into_iter().enumerate() {
+        if i == limits::SUGGESTIONS {
+            return None;
+        }
         let candidate_bare = bare(candidate);
-        let distance = edit_distance(&wanted, &candidate_bare);
         let most = wanted.len().max(candidate_bare.len()).div_ceil(3).min(3).min(wanted.len() - 1);
+        // As many letters are added or removed at least.
+        if wanted.len().abs_diff(candidate_bare.len()) > most {
+            continue;
+        }
+        let Some(distance) = edit_distance(&wanted, &candidate_bare, most) else { continue };
         // Of equally near ones always the same, in whatever order they come.
-        if distance <= most && best.is_none_or(|best| (distance, candidate) < best) {
+        if best.is_none_or(|best| (distance, candidate) < best) {
             best = Some((distance, candidate));
         }
     }
@@ -122,8 +131,9 @@ fn bare(name: &str) -> String {
     name.chars().take(80).filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// How many letters must be added, removed, replaced or swapped with their neighbour to make `a` from `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
+/// How many letters must be added, removed, replaced or swapped with their neighbour to make `a` from `b`;
+/// `None` where they are more than `most`.
+fn edit_distance(a: &str, b: &str, most: usize) -> Option<usize> {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();
@@ -138,8 +148,12 @@ fn edit_distance(a: &str, b: &str) -> usize {
             }
         }
         before_last = std::mem::replace(&mut last, row);
+        // Each further row comes from these two, and has nothing smaller.
+        if before_last.iter().chain(&last).all(|distance| *distance > most) {
+            return None;
+        }
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|distance| *distance <= most)
 }
 
 #[cfg(test)]

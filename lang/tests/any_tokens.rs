@@ -331,3 +331,73 @@ fn numbers_of_any_size_are_read_or_refused() {
             .expect("tokens"),
     );
 }
+
+/// Reads a network whose mistakes are without end, which takes neither memory nor time without end.
+fn read_soon(text: &str) -> Vec<String> {
+    let tokens = TokenStream::from_str(text).expect("tokens");
+    let start = Instant::now();
+    let (_, errors) = plimsoll_lang::read(tokens);
+    let took = start.elapsed();
+    assert!(took.as_secs() < 5, "{took:?} for {}", &text[..80]);
+    errors.into_iter().flatten().map(|e| e.to_string()).collect()
+}
+
+#[test]
+fn lists_do_not_grow_without_end() {
+    let mut text = String::from("struct Net(x: f32[8]) { const C0 = [1, 2];");
+    for i in 1..60 {
+        text.push_str(&format!("const C{i} = [C{0}, C{0}];", i - 1));
+    }
+    let errors = read_soon(&format!("{text} linear(4) }}"));
+    assert!(errors[0].contains("a list inside a list"), "{errors:?}");
+
+    let mut text = String::from("struct Net(x: f32[8]) { B0([1, 2]) }");
+    for i in 0..60 {
+        text.push_str(&format!("block B{i}(a) {{ B{}([a, a]) }}", i + 1));
+    }
+    let errors = read_soon(&format!("{text} block B60(a) {{ linear(4) }}"));
+    assert!(errors[0].contains("a list inside a list"), "{errors:?}");
+
+    let numbers = |n: usize| "1, ".repeat(n);
+    let copies: String = (0..20_000).map(|i| format!("const C{i} = L;")).collect();
+    let list = |n: usize| format!("struct Net(x: f32[8]) {{ const L = [{}]; {copies} linear(4) }}", numbers(n));
+    assert!(read_soon(&list(20_000))[0].contains("at most 4096 elements"));
+    assert!(read_soon(&list(4_000))[0].contains("steps"));
+
+    for n in [100_001, 4_000] {
+        let list = numbers(n);
+        let text = format!("struct Net(x: f32[8]) {{ [normalize(mean = [{list}], std = [{list}]); 9000] }}");
+        assert!(!read_soon(&text).is_empty());
+    }
+    let text = format!("struct Net(x: f32[8]) {{ const L = [{}]; linear(L) }}", numbers(4_000));
+    let errors = read_soon(&text);
+    assert!(errors[0].len() < 600, "{errors:?}");
+    let long = "1 + ".repeat(100_000);
+    assert!(!read_soon(&format!("struct Net(x: f32[8]) {{ [linear({long} 1); 9000] }}")).is_empty());
+}
+
+#[test]
+fn names_and_shapes_are_bounded() {
+    let name = "a".repeat(257);
+    let errors =
+        read_soon(&format!("struct Net(x: f32[8]) {{ {name}: linear(4), more: linear(4), even_more: linear(4) }}"));
+    assert!(errors[0].contains("has more than 256 characters"), "{errors:?}");
+    let ones = "1, ".repeat(17);
+    for text in [
+        format!("struct Net(x: f32[{ones}]) {{ flatten, linear(4), linear(4), linear(4), linear(4), linear(4) }}"),
+        format!("struct Net(x: f32[1]) {{ reshape([{ones}]), linear(4), linear(4), linear(4), linear(4) }}"),
+    ] {
+        let errors = read_soon(&text);
+        assert!(errors.len() == 1 && errors[0].contains("at most 16 axes"), "{errors:?}");
+    }
+}
+
+#[test]
+fn suggestions_are_made_for_errors_that_are_shown() {
+    for n in [1_000, 5_000] {
+        let consts: String = (0..n).map(|i| format!("const WIDTH_OF_LAYER_{i} = 4;")).collect();
+        let uses: String = (0..n).map(|i| format!("linear(WIDHT_OF_LAYER_{i}), ")).collect();
+        let errors = read_soon(&format!("struct Net(x: f32[8]) {{ {consts} {uses} }}"));
+        assert_eq!(errors.len(), limits::ERRORS);
+    }
+}

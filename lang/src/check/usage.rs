@@ -14,9 +14,9 @@ pub(super) fn everything_is_used(source: &Source, report: &mut Report) {
     }
     let unreadable = source.network.as_ref().is_none_or(|network| network.body.incomplete)
         || source.blocks.iter().any(|block| block.body.incomplete);
-    let mut seen = HashSet::new();
+    let mut seen: HashSet<&String> = source.network.iter().map(|network| &network.name.text).collect();
     for block in &source.blocks {
-        // One that has the name of another, or of a layer, can't be called, which is reported already.
+        // One that has the name of the network, of another, or of a layer, can't be called, which is reported already.
         let reachable = seen.insert(&block.name.text) && layers::find(&block.name.text).is_none();
         if !block.used && reachable && !unreadable && !block.name.text.starts_with('_') {
             let name = &block.name;

@@ -8,7 +8,7 @@ use plimsoll_plan::plan::Plan;
 use plimsoll_plan::what_if::arena_budget;
 
 use super::text::{byte_literal, literal};
-use super::write_user_constants;
+use super::{exported, write_user_constants};
 use crate::Const;
 
 /// Every name that [`write`] gives to an associated item.
@@ -104,26 +104,28 @@ fn numbers(plan: &Plan, f: &Footprint) -> Vec<Constant> {
     numbers
 }
 
-/// Writes the implementations of a planned network.
+/// Writes the implementations of a planned network, each with the attributes `outer`.
 pub(super) fn write(
     code: &mut String,
     name: &str,
+    outer: &str,
     plan: &Plan,
     footprint: &Footprint,
     rows: &[LayerRow],
     consts: &[Const],
 ) {
-    put(code, format_args!("#[allow(dead_code)] impl {name} {{\n"));
+    put(code, format_args!("{outer} impl {name} {{\n"));
     for (constant, kind, docs, value) in numbers(plan, footprint) {
-        put(code, format_args!("#[doc = \"{docs}\"] pub const {constant}: {kind} = {value};\n"));
+        put(code, format_args!("#[doc = \"{docs}\"] pub const {constant}: ::core::primitive::{kind} = {value};\n"));
     }
     write_peak(code, plan);
     write_layers(code, rows);
     write_user_constants(code, consts);
     code.push_str(SUMMARY);
     code.push_str("}\n");
-    write_network(code, name, &plan.to_bytes(), footprint.budget_bytes);
-    write_checks(code, name, plan, footprint);
+    write_network(code, name, outer, &plan.to_bytes(), footprint.budget_bytes);
+    write_checks(code, name, outer, plan, footprint);
+    write_uses(code, name, outer, numbers(plan, footprint).iter().map(|number| number.0), consts);
 }
 
 /// Writes formatted text. It can't fail on a string.
@@ -138,7 +140,7 @@ fn write_peak(code: &mut String, plan: &Plan) {
     let peak = Peak::new(plan);
     code.push_str(
         "#[doc = \"What is live where the peak is: each class with its bytes. They add up to `PEAK_BYTES`.\"] \
-         pub const PEAK_CLASSES: &'static [(&'static str, u64)] = &[",
+         pub const PEAK_CLASSES: &'static [(&'static ::core::primitive::str, ::core::primitive::u64)] = &[",
     );
     for &(class, bytes) in &peak.classes {
         put(code, format_args!("(\"{}\", {bytes}), ", class.label()));
@@ -168,19 +170,24 @@ fn write_layers(code: &mut String, rows: &[LayerRow]) {
 }
 
 /// The implementation of the trait, with the plan.
-pub(super) fn write_network(code: &mut String, name: &str, plan: &[u8], budget: Option<u64>) {
+pub(super) fn write_network(code: &mut String, name: &str, outer: &str, plan: &[u8], budget: Option<u64>) {
     let budget = match budget {
         Some(budget) => format!("::core::option::Option::Some({budget})"),
         None => "::core::option::Option::None".to_string(),
     };
-    put(code, format_args!("impl ::plimsoll::Network for {name} {{\nconst NAME: &'static str = \"{name}\";\n"));
-    put(code, format_args!("const BUDGET_BYTES: ::core::option::Option<u64> = {budget};\n"));
+    put(
+        code,
+        format_args!(
+            "{outer} impl ::plimsoll::Network for {name} {{\nconst NAME: &'static ::core::primitive::str = \"{name}\";\n"
+        ),
+    );
+    put(code, format_args!("const BUDGET_BYTES: ::core::option::Option<::core::primitive::u64> = {budget};\n"));
     for (constant, kind) in [
-        ("BATCH", "usize"),
-        ("PARAMETERS", "u64"),
-        ("PEAK_BYTES", "u64"),
-        ("LOWER_BOUND_BYTES", "u64"),
-        ("INFERENCE_BYTES", "u64"),
+        ("BATCH", "::core::primitive::usize"),
+        ("PARAMETERS", "::core::primitive::u64"),
+        ("PEAK_BYTES", "::core::primitive::u64"),
+        ("LOWER_BOUND_BYTES", "::core::primitive::u64"),
+        ("INFERENCE_BYTES", "::core::primitive::u64"),
         ("LAYERS", "&'static [::plimsoll::LayerRow]"),
     ] {
         put(code, format_args!("const {constant}: {kind} = {name}::{constant};\n"));
@@ -195,12 +202,31 @@ pub(super) fn write_network(code: &mut String, name: &str, plan: &[u8], budget: 
     code.push_str(", cell)\n};\n}\n");
 }
 
+/// Uses the type and all that it has: the user's lints about dead code see nothing to say, and no `allow` of ours meets
+/// a `forbid` of theirs.
+pub(super) fn write_uses<'a>(
+    code: &mut String,
+    name: &str,
+    outer: &str,
+    constants: impl Iterator<Item = &'a str>,
+    consts: &[Const],
+) {
+    put(code, format_args!("{outer} const _: () = {{ let _ = {name}; let _ = {name}::summary;\n"));
+    for constant in constants {
+        put(code, format_args!("let _ = {name}::{constant};\n"));
+    }
+    for constant in exported(consts) {
+        put(code, format_args!("let _ = {name}::{};\n", constant.name));
+    }
+    code.push_str("};\n");
+}
+
 /// The assertions by which rustc adds the parts up itself.
-fn write_checks(code: &mut String, name: &str, plan: &Plan, footprint: &Footprint) {
+fn write_checks(code: &mut String, name: &str, outer: &str, plan: &Plan, footprint: &Footprint) {
     put(
         code,
         format_args!(
-            "const _: () = ::plimsoll::check_sums({name}::LAYERS, {name}::PEAK_CLASSES, &::plimsoll::Totals {{ \
+            "{outer} const _: () = ::plimsoll::check_sums({name}::LAYERS, {name}::PEAK_CLASSES, &::plimsoll::Totals {{ \
              parameters: {name}::PARAMETER_BYTES, buffers: {name}::BUFFER_BYTES, gradients: {name}::GRADIENT_BYTES, \
              optimizer: {name}::OPTIMIZER_BYTES, activations: {name}::ACTIVATION_BYTES, saved: {name}::SAVED_BYTES, \
              input: {name}::INPUT_BYTES, textbook: {name}::TEXTBOOK_BYTES, peak: {name}::PEAK_BYTES, \
@@ -215,7 +241,7 @@ fn write_checks(code: &mut String, name: &str, plan: &Plan, footprint: &Footprin
         put(
             code,
             format_args!(
-                "const _: () = ::core::assert!({name}::PEAK_BYTES + {name}::HEADROOM_BYTES + {reserve} == {name}::BUDGET_BYTES, \
+                "{outer} const _: () = ::core::assert!({name}::PEAK_BYTES + {name}::HEADROOM_BYTES + {reserve} == {name}::BUDGET_BYTES, \
                  \"the peak, the headroom and the reserve do not add up to the budget\");\n"
             ),
         );

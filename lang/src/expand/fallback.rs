@@ -3,26 +3,36 @@
 
 use proc_macro2::TokenStream;
 
-use super::constants::{NAMES, SUMMARY, put, write_network};
-use super::{assemble, write_user_constants};
+use super::constants::{NAMES, SUMMARY, put, write_network, write_uses};
+use super::{assemble, outer_attributes, write_user_constants};
 use crate::Declaration;
 
 /// The type and placeholders for its constants. Nothing of it can ever run: the build has failed.
 pub(super) fn network(declaration: &Declaration) -> TokenStream {
     let name = declaration.name.to_string();
-    let mut code = format!("#[allow(dead_code)] impl {name} {{\n");
+    let outer = outer_attributes(declaration);
+    let mut code = format!("{outer} impl {name} {{\n");
     for constant in NAMES {
+        if !["NAME", "PLAN"].contains(constant) {
+            code.push_str("#[doc = \"Not known after a mistake.\"]");
+        }
         match *constant {
             "LAYERS" => code.push_str("pub const LAYERS: &'static [::plimsoll::LayerRow] = &[];\n"),
-            "PEAK_CLASSES" => code.push_str("pub const PEAK_CLASSES: &'static [(&'static str, u64)] = &[];\n"),
-            "BATCH" | "MAX_BATCH" => put(&mut code, format_args!("pub const {constant}: usize = 1;\n")),
+            "PEAK_CLASSES" => code.push_str(
+                "pub const PEAK_CLASSES: &'static [(&'static ::core::primitive::str, ::core::primitive::u64)] = &[];\n",
+            ),
+            "BATCH" | "MAX_BATCH" => {
+                put(&mut code, format_args!("pub const {constant}: ::core::primitive::usize = 1;\n"))
+            }
             "NAME" | "PLAN" => {}
-            _ => put(&mut code, format_args!("pub const {constant}: u64 = 0;\n")),
+            _ => put(&mut code, format_args!("pub const {constant}: ::core::primitive::u64 = 0;\n")),
         }
     }
     write_user_constants(&mut code, &declaration.consts);
     code.push_str(SUMMARY);
     code.push_str("}\n");
-    write_network(&mut code, &name, &[], None);
-    assemble(declaration, "", &format!("#[allow(missing_docs)] const _: () = {{ {code} }};"))
+    write_network(&mut code, &name, &outer, &[], None);
+    let constants = NAMES.iter().copied().filter(|name| !["NAME", "PLAN"].contains(name));
+    write_uses(&mut code, &name, &outer, constants, &declaration.consts);
+    assemble(declaration, "", &code)
 }

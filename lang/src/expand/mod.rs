@@ -18,10 +18,11 @@ use plimsoll_plan::layer_table::rows;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::report::{failure, markdown};
 use plimsoll_plan::validate::validate;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 
 use crate::ast::{Amount, Place};
+use crate::limits;
 use crate::report::Report;
 use crate::{Const, Declaration};
 
@@ -64,7 +65,7 @@ fn planned(declaration: &Declaration, plan: &Plan, report: &mut Report) -> Token
     let page = markdown::page(plan, &footprint, &rows);
     let name = declaration.name.to_string();
     let mut code = String::with_capacity(page.len() * 2);
-    constants::write(&mut code, &name, plan, &footprint, &rows, &declaration.consts);
+    constants::write(&mut code, &name, &outer_attributes(declaration), plan, &footprint, &rows, &declaration.consts);
     assemble(declaration, &page, &code)
 }
 
@@ -104,25 +105,67 @@ fn assemble(declaration: &Declaration, page: &str, code: &str) -> TokenStream {
         #(#attributes)*
         #[doc = ""]
         #[doc = #page]
-        #[allow(dead_code)]
         #visibility struct #name;
         #code
     }
 }
 
+/// The attributes of every item of a network, which follow from those of its type.
+fn outer_attributes(declaration: &Declaration) -> String {
+    let content = |attribute: &TokenStream| match attribute.clone().into_iter().nth(1) {
+        Some(TokenTree::Group(group)) => Some(group.stream()),
+        _ => None,
+    };
+    let carried = declaration.attributes.iter().filter_map(content).filter_map(carried);
+    quote! { #(#[#carried])* }.to_string()
+}
+
+/// What an attribute of the type means for its implementations: `cfg` the same, `deprecated` that they may use the type
+/// nonetheless, and a derive or a lint nothing.
+fn carried(attribute: TokenStream) -> Option<TokenStream> {
+    if is_word(attribute.clone(), "cfg") {
+        return Some(attribute);
+    }
+    if is_word(attribute.clone(), "deprecated") {
+        return Some(quote! { allow(deprecated) });
+    }
+    if !is_word(attribute.clone(), "cfg_attr") {
+        return None;
+    }
+    let Some(TokenTree::Group(group)) = attribute.into_iter().nth(1) else { return None };
+    let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+    let mut parts = tokens
+        .split(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
+        .map(|part| part.iter().cloned().collect::<TokenStream>());
+    let condition = parts.next()?;
+    let kept: Vec<TokenStream> = parts.filter_map(carried).collect();
+    (!kept.is_empty()).then(|| quote! { cfg_attr(#condition, #(#kept),*) })
+}
+
+/// Whether an attribute's content starts with this word.
+fn is_word(attribute: TokenStream, word: &str) -> bool {
+    matches!(attribute.into_iter().next(), Some(TokenTree::Ident(ident)) if ident == word)
+}
+
+/// The consts that become Rust items. A name that is taken has been reported; a word is of no type that Rust has.
+fn exported(consts: &[Const]) -> impl Iterator<Item = &Const> {
+    let mut seen: HashSet<String> = NAMES.iter().copied().chain(["summary"]).map(str::to_string).collect();
+    let is_item = |constant: &&Const| constant.value.as_ref().is_none_or(|value| rust(value).is_some());
+    consts.iter().filter(move |constant| seen.insert(constant.name.to_string())).filter(is_item)
+}
+
 /// The constants that the user declared, as Rust items.
 fn write_user_constants(code: &mut String, consts: &[Const]) {
-    let mut seen: HashSet<String> = NAMES.iter().copied().chain(["summary"]).map(str::to_string).collect();
-    // A name that is taken has been reported.
-    for constant in consts.iter().filter(|constant| seen.insert(constant.name.to_string())) {
-        let (kind, value) = match &constant.value {
-            Some(value) => match rust(value) {
-                Some(item) => item,
-                // Of no type that Rust has.
-                None => continue,
-            },
-            // A mistake that has been reported: any value does.
+    for constant in exported(consts) {
+        // After a mistake, which has been reported, any value does.
+        let unknown = match constant.elements {
+            Some(elements) => ("[usize]", format!("&[1; {}]", elements.min(limits::LIST))),
             None => ("usize", "1".to_string()),
+        };
+        let (kind, value) = constant.value.as_ref().and_then(rust).unwrap_or(unknown);
+        let kind = match kind.strip_prefix('[') {
+            Some(element) => format!("&'static [::core::primitive::{element}"),
+            None => format!("::core::primitive::{kind}"),
         };
         for line in &constant.docs {
             code.push_str("#[doc = ");
@@ -148,12 +191,12 @@ fn rust(value: &Value) -> Option<(&'static str, String)> {
             let has = |kind| items.iter().any(|item| item.0 == kind);
             let kind = match (has("f64"), has("isize"), has("usize")) {
                 _ if items.iter().any(|item| !["f64", "isize", "usize"].contains(&item.0)) => return None,
-                (true, ..) => "&'static [f64]",
-                (false, true, _) => "&'static [isize]",
-                _ => "&'static [usize]",
+                (true, ..) => "[f64]",
+                (false, true, _) => "[isize]",
+                _ => "[usize]",
             };
             let shown = items.into_iter().map(|(item, text)| match kind {
-                "&'static [f64]" if item != "f64" => format!("{text}.0"),
+                "[f64]" if item != "f64" => format!("{text}.0"),
                 _ => text,
             });
             (kind, format!("&[{}]", shown.collect::<Vec<_>>().join(", ")))

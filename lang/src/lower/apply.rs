@@ -58,9 +58,9 @@ impl<'a> Lowering<'a, '_> {
                 }
             }
             Node::Layer(layer) => self.apply_layer(layer, inputs, site),
-            Node::Tied { path, source, call } => {
+            Node::Tied { path, source, frozen, call } => {
                 if self.takes(inputs.len(), 1, site) {
-                    self.apply_tied(path, source, inputs[0], Site::new(call.place, *call))
+                    self.apply_tied(path, source, *frozen, inputs[0], Site::new(call.place, *call))
                 } else {
                     None
                 }
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn apply_tied(&mut self, path: &str, source: &str, input: Flow, site: Site<'a>) -> Flow {
+    fn apply_tied(&mut self, path: &str, source: &str, frozen: bool, input: Flow, site: Site<'a>) -> Flow {
         let Some(&member) = self.paths.get(source) else {
             if self.report.first_at_address(site.node) {
                 let message = format!("there is no layer `{source}` whose weight could be used");
@@ -122,6 +122,18 @@ impl<'a> Lowering<'a, '_> {
             }
             return None;
         };
+        // A frozen list that holds both freezes the weight where it is.
+        if frozen && !self.frozen.contains(&member) {
+            if self.report.first_at_address(site.node) {
+                let message = format!("`{path}` has no weight of its own to freeze");
+                self.report.error(
+                    site.place,
+                    message,
+                    format!("put `#[freeze]` before `{source}`, whose weight it uses"),
+                );
+            }
+            return None;
+        }
         let input = input?;
         if !self.count_applied(site.place) {
             return None;

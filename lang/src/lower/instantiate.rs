@@ -7,7 +7,7 @@ use plimsoll_plan::graph::MemberId;
 
 use super::{Lowering, Site, join};
 use crate::ast::{Body, Call, Forward, Layer, LayerDefinition, Member, Slots, Target};
-use crate::evaluate::{Scope, evaluate};
+use crate::evaluate::{Scope, evaluate, shown};
 use crate::limits;
 
 /// A network or block in its place.
@@ -36,6 +36,8 @@ pub(super) enum Node<'a> {
         path: String,
         /// The path of the member whose weight it uses.
         source: String,
+        /// Whether `#[freeze]` stands before it or further out.
+        frozen: bool,
         /// Where it is declared.
         call: &'a Call,
     },
@@ -183,7 +185,8 @@ impl<'a> Lowering<'a, '_> {
 
     fn layer(&mut self, layer: &'a Layer, path: String, around: Surroundings) -> Node<'a> {
         let site = Site::new(layer.place(), layer);
-        if !self.step(site) || !self.enter(site) {
+        // A long path is written more than once.
+        if !self.report.work(1 + path.len() / 64, site.place) || !self.enter(site) {
             return Node::Unknown;
         }
         let node = match layer {
@@ -230,6 +233,9 @@ impl<'a> Lowering<'a, '_> {
                 let member = self.builder.member(&path, layer, around.frozen);
                 if definition.has_parameters {
                     self.paths.insert(path.clone(), member);
+                    if around.frozen {
+                        self.frozen.insert(member);
+                    }
                 }
                 Node::Layer(LayerNode { member, path, call, definition: *definition, slots })
             }
@@ -243,7 +249,7 @@ impl<'a> Lowering<'a, '_> {
                 for name in names {
                     source = join(&source, &name.text);
                 }
-                Node::Tied { path, source, call }
+                Node::Tied { path, source, frozen: around.frozen, call }
             }
             _ => Node::Unknown,
         }
@@ -291,7 +297,7 @@ impl<'a> Lowering<'a, '_> {
                 ),
                 Err(_) => (format!("{n} copies"), "the number of copies is at least 0"),
             },
-            Some(other) => (format!("{other} copies"), "the number of copies is an integer of at least 0"),
+            Some(other) => (format!("{} copies", shown(&other)), "the number of copies is an integer of at least 0"),
         };
         if self.report.first_at(count) {
             self.report.error(count.place, message, help);
@@ -311,7 +317,7 @@ impl<'a> Lowering<'a, '_> {
                 None => return Choice::Unknown,
                 Some(other) => {
                     if self.report.first_at(condition) {
-                        let message = format!("the condition is {other}, neither true nor false");
+                        let message = format!("the condition is {}, neither true nor false", shown(&other));
                         self.report.error(condition.place, message, "compare it: `if stride != 1 { .. }`");
                     }
                     return Choice::Unknown;
@@ -323,7 +329,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Whether a limit was passed, so that more repetitions would only pass it again.
     fn is_exhausted(&self) -> bool {
-        self.work >= limits::WORK || self.layers >= limits::LAYERS
+        self.report.is_exhausted() || self.layers >= limits::LAYERS
     }
 }
 

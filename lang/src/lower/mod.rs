@@ -9,15 +9,15 @@ mod forward;
 mod instantiate;
 mod settings;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use plimsoll_plan::arguments::{ArgumentError, Arguments, Definition, MAX_INTEGER, Value};
+use plimsoll_plan::arguments::{ArgumentError, Arguments, Definition, Kind, MAX_INTEGER, Value};
 use plimsoll_plan::graph::{Graph, GraphBuilder, MemberId, ValueId};
 
 pub use consts::evaluate_consts;
 
 use crate::ast::{Block, Call, Input, Network, Place, Slots, Source};
-use crate::evaluate::{Scope, evaluate};
+use crate::evaluate::{Scope, evaluate, shown};
 use crate::limits;
 use crate::report::Report;
 use crate::resolve::{describe, place_of};
@@ -30,10 +30,10 @@ pub fn lower(source: &Source, consts: &[Option<Value>], report: &mut Report) -> 
         consts,
         builder: GraphBuilder::new(&network.name.text),
         paths: HashMap::new(),
+        frozen: HashSet::new(),
         tied: HashMap::new(),
         layers: 0,
         applied: 0,
-        work: 0,
         depth: 0,
         report,
     };
@@ -46,14 +46,14 @@ struct Lowering<'a, 'r> {
     builder: GraphBuilder,
     /// The layers with parameters by path, for `tied`.
     paths: HashMap<String, MemberId>,
+    /// Of these, the frozen ones.
+    frozen: HashSet<MemberId>,
     /// The tied layers by path.
     tied: HashMap<String, MemberId>,
     /// Layers declared so far.
     layers: usize,
     /// Layers and operators applied so far.
     applied: usize,
-    /// Steps of the lowering itself.
-    work: usize,
     depth: usize,
     report: &'r mut Report,
 }
@@ -93,6 +93,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn input(&mut self, input: &Input) -> Option<ValueId> {
+        if input.shape.len() > limits::RANK {
+            let message = format!("an input of {} axes", input.shape.len());
+            self.report.error(input.place, message, format!("shapes have at most {} axes", limits::RANK));
+            return None;
+        }
         let mut shape = Some(Vec::with_capacity(input.shape.len()));
         for size in &input.shape {
             let scope = Scope { consts: self.consts, parameters: &[], locals: &[] };
@@ -105,7 +110,7 @@ impl<'a> Lowering<'a, '_> {
                     continue;
                 }
                 Some(value) => {
-                    let message = format!("a size of {value}");
+                    let message = format!("a size of {}", shown(&value));
                     self.report.error(size.place, message, format!("sizes are integers from 1 to {MAX_INTEGER}"));
                 }
                 None => {}
@@ -133,11 +138,22 @@ impl<'a> Lowering<'a, '_> {
     ) -> Option<T> {
         let mut given = Vec::with_capacity(slots.len());
         let mut all_known = true;
-        for slot in slots {
+        for (slot, argument) in slots.iter().zip(definition.arguments) {
             given.push(match slot {
                 Some(i) => {
                     let scope = Scope { consts: self.consts, parameters, locals };
-                    let value = evaluate(&call.arguments.get(*i)?.value, scope, self.report);
+                    let expr = &call.arguments.get(*i)?.value;
+                    let mut value = evaluate(expr, scope, self.report);
+                    if let (Kind::Dims | Kind::Counts, Some(Value::List(axes))) = (argument.kind, &value)
+                        && axes.len() > limits::RANK
+                    {
+                        if self.report.first_at(expr) {
+                            let message = format!("`{}` has {} elements", argument.name, axes.len());
+                            let help = format!("shapes have at most {} axes", limits::RANK);
+                            self.report.error(expr.place, message, help);
+                        }
+                        value = None;
+                    }
                     all_known &= value.is_some();
                     value
                 }
@@ -185,7 +201,9 @@ impl<'a> Lowering<'a, '_> {
         };
         if first {
             let help = format!("`{}` takes {}", call.name, describe(signature));
-            let mut message = with_help(&error.message, &help);
+            // It may show a long list.
+            let lines: Vec<String> = error.message.lines().map(|l| limits::shortened(l, 3 * limits::SHOWN)).collect();
+            let mut message = with_help(&lines.join("\n"), &help);
             message.push_str(by_position(call, given));
             message.push_str(&note(path));
             self.report.push(place_of(call, slots, slot), message);
@@ -218,12 +236,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Counts a step. `false`: the lowering has taken too many, and ends.
     fn step(&mut self, site: Site) -> bool {
-        self.work += 1;
-        if self.work == limits::WORK {
-            let message = format!("putting blocks in place takes more than {} steps", limits::WORK);
-            self.report.error(site.place, message, "repeat fewer times");
-        }
-        self.work < limits::WORK
+        self.report.work(1, site.place)
     }
 
     /// Counts a layer or operator that is applied. `false`: they are too many.

@@ -1,12 +1,12 @@
 //! `#[train]`, `#[infer]` and `#[budget]`, and the graph that they complete.
 
 use plimsoll_plan::arguments::{Definition, MAX_INTEGER, Value};
-use plimsoll_plan::graph::{Budget, Graph, Training, ValueId};
+use plimsoll_plan::graph::{Budget, Graph, ParameterRole, Training, ValueId};
 use plimsoll_plan::{losses, optimizers};
 
 use super::{Lowering, with_help};
 use crate::ast::{Expr, ExprKind, Network, Place, Settings, Target};
-use crate::evaluate::{Scope, evaluate, float};
+use crate::evaluate::{Scope, evaluate, float, shown};
 
 impl Lowering<'_, '_> {
     /// `#[train(...)]`.
@@ -36,7 +36,7 @@ impl Lowering<'_, '_> {
         match self.evaluated(value)? {
             Value::Int(v) if (1..=MAX_INTEGER).contains(&v) => Some(v.unsigned_abs()),
             other => {
-                let message = format!("`{name}` must be an integer of at least 1, not {other}");
+                let message = format!("`{name}` must be an integer of at least 1, not {}", shown(&other));
                 self.report.error(
                     value.place,
                     message,
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
         match float(&number) {
             Some(v) if v > 0.0 => Some(Some(v)),
             _ => {
-                let message = format!("`clip_grad_norm` must be a number above 0, not {number}");
+                let message = format!("`clip_grad_norm` must be a number above 0, not {}", shown(&number));
                 self.report.error(value.place, message, "write `clip_grad_norm = 1.0`, or leave it out");
                 None
             }
@@ -84,7 +84,7 @@ impl Lowering<'_, '_> {
             return true;
         }
         let without = format!("write `#[infer(batch = {})]` instead", graph.declared_batch());
-        if graph.parameters.is_empty() {
+        if graph.parameters.iter().all(|parameter| parameter.role == ParameterRole::Buffer) {
             let message = "nothing to train: the network has no parameters";
             self.report.error(&settings.name, message, format!("add a layer that has some, or {without}"));
         } else {

@@ -140,6 +140,25 @@ impl Parser<'_> {
         found
     }
 
+    /// Reports documentation where none can be, and takes it.
+    pub(super) fn no_documentation(&mut self, tokens: &mut Tokens) {
+        let mut ahead = *tokens;
+        let mut first = true;
+        while let Some(hash) = ahead.punct('#') {
+            let Some(group) = ahead.group(Delimiter::Bracket) else { return };
+            if !group.tokens.peek_word("doc") {
+                return;
+            }
+            if first {
+                let place = Place::from(hash).to(group.place);
+                let help = "write it before the network, a const, a member or a block, or as `// ..`";
+                self.report.error(place, "a documentation comment can't stand here", help);
+            }
+            first = false;
+            *tokens = ahead;
+        }
+    }
+
     /// `#[name ...]`: the name, and what follows it.
     fn attribute<'a>(&mut self, tokens: &mut Tokens<'a>) -> Option<(Name, Attribute<'a>)> {
         loop {

@@ -143,6 +143,11 @@ impl Parser<'_> {
         let mut calls = Vec::new();
         while tokens.punct('.').is_some() {
             let Some(name) = tokens.name() else {
+                if let Some(position) = tokens.literal() {
+                    let help = "name the member in its list, `[embed: linear(10)]`, and write the name";
+                    self.report.error(position.span(), "members are known by names, not by positions", help);
+                    return None;
+                }
                 return self.expected("a name after `.`", "call a layer or member: `x.relu()`", tokens);
             };
             if let Some(group) = tokens.group(Delimiter::Parenthesis) {
@@ -274,6 +279,7 @@ impl Parser<'_> {
     /// The arguments between a call's parentheses.
     pub(super) fn arguments(&mut self, mut inside: Tokens) -> Vec<Argument> {
         self.separated(&mut inside, |parser, tokens| {
+            parser.no_documentation(tokens);
             let name = tokens.name_before('=');
             let value = match parser.expression(tokens) {
                 Some(value) => value,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proc_macro2::{Delimiter, Span};
 
 use super::{Parser, Tokens};
-use crate::ast::{Expr, ExprKind, Forward, ForwardInput, Let, Name, Place};
+use crate::ast::{Expr, ExprKind, Forward, ForwardInput, Let, Name, Operator, Place, Reference};
 
 /// The whole form, for messages.
 const FORM: &str = "write `fn forward(x) { let y = x.conv1(); relu(y) }`";
@@ -84,8 +84,16 @@ impl Parser<'_> {
                         tokens.punct(';');
                     }
                 }
-            } else if let Some(name) = self.assigned(tokens) {
-                let value = self.expression(tokens);
+            } else if let Some((name, operator)) = self.assigned(tokens) {
+                let mut value = self.expression(tokens);
+                // `y += x` uses the `y` before it.
+                if let (Some(operator), Some(right)) = (operator, value.take_if(|_| operator.is_some())) {
+                    let place = Place::from(&name).to(right.place);
+                    let left =
+                        Expr { kind: ExprKind::Name(name.text.clone(), Reference::Unknown), place: name.span.into() };
+                    let terms = vec![(operator, Place::from(&name), right)];
+                    value = Some(Expr { kind: ExprKind::Operations(Box::new(left), terms), place });
+                }
                 lets.push(self.bound(tokens, name, value));
             } else {
                 break;
@@ -144,9 +152,10 @@ impl Parser<'_> {
     }
 
     /// `name =` or `name +=` without `let`.
-    fn assigned(&mut self, tokens: &mut Tokens) -> Option<Name> {
+    fn assigned(&mut self, tokens: &mut Tokens) -> Option<(Name, Option<Operator>)> {
         let mut ahead = *tokens;
         let name = ahead.name()?;
+        let mut operator = None;
         let help = match ahead.peek_operator()? {
             ('=', second) if second != Some('=') => {
                 ahead.skip();
@@ -155,13 +164,19 @@ impl Parser<'_> {
             (sign @ ('+' | '-' | '*' | '/'), Some('=')) => {
                 ahead.skip();
                 ahead.skip();
+                operator = Some(match sign {
+                    '+' => Operator::Add,
+                    '-' => Operator::Subtract,
+                    '*' => Operator::Multiply,
+                    _ => Operator::Divide,
+                });
                 format!("values never change: write `let {name} = {name} {sign} ..;`")
             }
             _ => return None,
         };
         *tokens = ahead;
         self.report.error(&name, format!("`let` is missing before `{name}`"), help);
-        Some(name)
+        Some((name, operator))
     }
 
     /// `name = value;` after `let`.

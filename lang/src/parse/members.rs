@@ -17,7 +17,17 @@ impl<'r> Parser<'r> {
         let mut body = Body { members: Vec::new(), forward: None, place, incomplete: false };
         while !tokens.at_end() {
             let before = tokens;
+            let start = tokens.span();
             let attributes = self.member_attributes(&mut tokens);
+            if tokens.at_end() && !attributes.docs.is_empty() {
+                let help = "move it before what it is about, or write `// ..`";
+                self.report.error(
+                    Place { start, end: tokens.last() },
+                    "a documentation comment with nothing after it",
+                    help,
+                );
+                break;
+            }
             if let (_, Some(place)) = self.visibility(&mut tokens) {
                 let help = "leave it out: a const is as visible as the network, and members are known within";
                 self.report.error(place, "consts and members have no visibility of their own", help);
@@ -89,6 +99,7 @@ impl<'r> Parser<'r> {
             skip_past_semicolon(tokens);
             return None;
         };
+        let may_be_an_item = self.may_be_an_item(&ident);
         let name = Name::from(ident.clone());
         if let Some(colon) = tokens.punct(':') {
             let help = format!("leave the type out: `const {name} = ...;`");
@@ -109,7 +120,7 @@ impl<'r> Parser<'r> {
             self.report.error(place, "expected `;` after a const", format!("write `const {name} = ...;`"));
             tokens.punct(',');
         }
-        Some(Const { docs, ident, name, value })
+        may_be_an_item.then_some(Const { docs, ident, name, value })
     }
 
     /// `name: layer`, `layer` or `..layer`, its attributes taken already.

@@ -9,7 +9,7 @@ mod members;
 mod network;
 mod tokens;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::buffer::TokenBuffer;
 
 pub use tokens::Tokens;
@@ -40,6 +40,17 @@ impl Parser<'_> {
     fn expected<T>(&mut self, what: &str, help: &str, tokens: &Tokens) -> Option<T> {
         self.report.error(tokens.span(), format!("expected {what}, found {}", tokens.describe()), help);
         None
+    }
+
+    /// Whether a name may be that of a Rust item, which networks and consts become.
+    fn may_be_an_item(&mut self, ident: &Ident) -> bool {
+        // A keyword since the edition of 2024, whatever the one at hand.
+        let is_ident = syn::parse2::<Ident>(TokenTree::from(ident.clone()).into()).is_ok() && ident != "gen";
+        if !is_ident {
+            let what = if ident == "_" { "is no name" } else { "is a keyword of Rust" };
+            self.report.error(ident.span(), format!("`{ident}` {what}"), "choose another name");
+        }
+        is_ident
     }
 
     /// Reads `item`s with commas between; a comma after the last is allowed. An item that can't be read is skipped.

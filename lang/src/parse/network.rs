@@ -96,9 +96,11 @@ impl Parser<'_> {
             return self.expected("the network's name", FORM, tokens);
         };
         let name = Name::from(ident.clone());
+        let may_be_an_item = self.may_be_an_item(&ident);
         self.network = Some(name.text.clone());
         // Their names are known, only not what they are.
-        let generics = self.no_generics(tokens).into_iter();
+        let generics =
+            self.no_generics(tokens).into_iter().filter(|ident| syn::parse_str::<Ident>(&ident.to_string()).is_ok());
         let mut consts: Vec<Const> =
             generics.map(|ident| Const { docs: Vec::new(), name: ident.clone().into(), ident, value: None }).collect();
         let before = self.report.mistakes().len();
@@ -117,6 +119,9 @@ impl Parser<'_> {
         };
         let inputs_known = self.report.mistakes().len() == before;
         let body = self.braces(tokens, |parser, tokens, place| parser.body(tokens, place, Some(&mut consts)));
+        if !may_be_an_item {
+            return None;
+        }
         let NetworkAttributes { passed_on, docs, train, infer, budget, .. } = attributes;
         Some(Network {
             attributes: passed_on,
@@ -190,6 +195,7 @@ impl Parser<'_> {
 
     /// `channels` or `stride = 1`.
     fn parameter(&mut self, tokens: &mut Tokens) -> Option<Parameter> {
+        self.no_documentation(tokens);
         let Some(name) = tokens.name() else {
             return self.expected(
                 "the name of a parameter",
@@ -214,6 +220,7 @@ impl Parser<'_> {
     /// `image: f32[3, 224, 224]`.
     fn input(&mut self, tokens: &mut Tokens) -> Option<Input> {
         let form = "write `image: f32[3, 224, 224]`, the sizes without the batch";
+        self.no_documentation(tokens);
         let Some(name) = tokens.name_before(':') else {
             return self.expected("an input's name and `:`", form, tokens);
         };

@@ -212,6 +212,10 @@ impl Resolver<'_> {
     }
 
     fn unknown_argument(&mut self, callee: &Name, name: &Name, names: &[&str], describe: impl Fn() -> String) {
+        // Its help would not be shown.
+        if self.report.is_full() {
+            return;
+        }
         let renamed = RENAMED.iter().find(|(theirs, ours)| *theirs == name.text && names.contains(ours));
         let elsewhere = ELSEWHERE.iter().find(|(theirs, _)| *theirs == name.text);
         let help = match (renamed, elsewhere) {

@@ -137,6 +137,10 @@ impl Resolver<'_> {
 
     fn unknown_name(&mut self, text: &str, place: Place) {
         self.unknown_seen = true;
+        // Its help would not be shown.
+        if self.report.is_full() {
+            return;
+        }
         if self.in_forward && layers::find(text).is_some() {
             let message = format!("`{text}` is a layer, and needs a value");
             self.report.error(place, message, format!("write `{text}(x)` or `x.{text}()`"));
@@ -349,6 +353,10 @@ impl Resolver<'_> {
 
     fn unknown_callee(&mut self, name: &Name) {
         self.unknown_seen = true;
+        // Its help would not be shown.
+        if self.report.is_full() {
+            return;
+        }
         if let Some(remedy) = suggest::not_yet(&name.text) {
             self.report.error(name, format!("`{name}` is not yet in this version"), remedy);
             return;

@@ -15,14 +15,24 @@ impl Resolver<'_> {
             let sort = self.expression(&mut statement.value);
             self.locals.push(Local { name: statement.name.text.clone(), sort, used: false });
         }
-        if let Some(output) = &mut forward.output
-            && self.expression(output) == Sort::Number
-            && !matches!(output.kind, ExprKind::Unknown)
-        {
-            let message = "`forward` returns a number";
-            self.report.error(output.place, message, "return a value computed from its inputs");
-            output.kind = ExprKind::Unknown;
-            forward.incomplete = true;
+        if let Some(output) = &mut forward.output {
+            let sort = self.expression(output);
+            let uses_none = forward.inputs_known && !self.locals[..forward.inputs.len()].iter().any(|input| input.used);
+            let wrong = match sort {
+                Sort::Number => Some(("`forward` returns a number", "return a value computed from its inputs")),
+                // What it computes from are parameters alone.
+                Sort::Value if uses_none && self.block.is_none() && !self.unknown_seen && !forward.incomplete => {
+                    Some(("the output is the same for every sample", "it must be computed from an input"))
+                }
+                _ => None,
+            };
+            if let Some((message, help)) = wrong
+                && !matches!(output.kind, ExprKind::Unknown)
+            {
+                self.report.error(output.place, message, help);
+                output.kind = ExprKind::Unknown;
+                forward.incomplete = true;
+            }
         }
         let used = self.locals.iter().map(|local| local.used);
         let flags = forward.inputs.iter_mut().map(|i| &mut i.used).chain(forward.lets.iter_mut().map(|l| &mut l.used));

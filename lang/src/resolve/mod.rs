@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use plimsoll_plan::layers;
 
-use crate::ast::{Block, Body, Call, Expr, ExprKind, Layer, Member, Name, Place, Source, Target};
+use crate::ast::{Argument, Block, Body, Call, Expr, ExprKind, Layer, Member, Name, Place, Source, Target};
 use crate::report::Report;
 use crate::suggest;
 pub use arguments::{describe, place_of};
@@ -250,6 +250,11 @@ impl Resolver<'_> {
             _ => None,
         };
         let Some(path) = path else {
+            if let [Argument { name: None, value: Expr { kind: ExprKind::Int(_), place } }] = call.arguments[..] {
+                let help = "name the member, `embed: linear(10)`, and write `tied(embed)`";
+                self.report.error(place, "`tied` takes the name of a member, not its position", help);
+                return;
+            }
             let message = "`tied` takes the member whose weight it uses";
             self.report.error(
                 call.place,
@@ -259,7 +264,7 @@ impl Resolver<'_> {
             return;
         };
         if !self.members.contains_key(&path[0].text) {
-            if !self.incomplete {
+            if !self.incomplete && !self.report.is_full() {
                 let known = self.members.keys().map(String::as_str);
                 let help = suggest::help(&path[0].text, known, "name a member of this network or block");
                 self.report.error(&path[0], format!("unknown member `{}`", path[0]), help);
@@ -272,6 +277,10 @@ impl Resolver<'_> {
     /// Reports that no layer or block has this name.
     fn unknown_layer(&mut self, name: &Name) {
         self.unknown_seen = true;
+        // Its help would not be shown.
+        if self.report.is_full() {
+            return;
+        }
         if let Some(remedy) = suggest::not_yet(&name.text) {
             self.report.error(name, format!("`{name}` is not yet in this version"), remedy);
             return;

@@ -8,12 +8,15 @@ network! {
     pub struct Net(image: f32[3, 32, 32]) {
         const CLASSES = 10;
         const RATE = 0.5;
+        const SIZES = [4, widht];
 
         flatten, linear(64), rleu, dropout(RATE), linear(CLASSES),
     }
 }
 
 assert_fits!(24 GiB: Net::PEAK_BYTES + Net::INFERENCE_BYTES);
+
+const SECOND: usize = Net::SIZES[1];
 
 const LABELS: [&str; Net::CLASSES] = [""; 10];
 
@@ -22,7 +25,7 @@ fn batch<N: Network>() -> usize {
 }
 
 fn main() {
-    println!("{} {} {}", LABELS.len(), Net::RATE, Net::summary());
+    println!("{} {} {}", LABELS.len() + SECOND, Net::RATE, Net::summary());
     println!("{} {} {}", batch::<Net>(), Net::PEAK_BYTES, Net::HEADROOM_BYTES);
     println!("{:?} {:?} {:?}", <Net as Network>::PLAN.graph, Net::LAYERS, Net::PEAK_CLASSES);
 }
