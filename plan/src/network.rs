@@ -17,12 +17,32 @@ pub trait Network: 'static {
     const BATCH: usize;
     /// Trainable scalars.
     const PARAMETERS: u64;
+    /// Bytes of all weights, trained or frozen.
+    const PARAMETER_BYTES: u64;
+    /// Bytes of the gradients of all trained weights; they need not all exist at once.
+    const GRADIENT_BYTES: u64;
+    /// Bytes of the optimizer's state.
+    const OPTIMIZER_BYTES: u64;
+    /// Bytes of untrained state, such as running statistics.
+    const BUFFER_BYTES: u64;
+    /// Bytes of a batch of inputs and targets.
+    const INPUT_BYTES: u64;
+    /// Bytes of the outputs of all layers for one batch, as layer tables count them.
+    const ACTIVATION_BYTES: u64;
+    /// Bytes that the plan keeps from forward to backward.
+    const SAVED_BYTES: u64;
+    /// Bytes of the largest workspace of any step.
+    const WORKSPACE_BYTES: u64;
+    /// The hand formula: parameters + gradients + optimizer + input + 2 x activations, in bytes.
+    const TEXTBOOK_BYTES: u64;
     /// What training allocates, in bytes; for a network that is not trained, what inference does.
     const PEAK_BYTES: u64;
     /// The most bytes live at one step.
     const LOWER_BOUND_BYTES: u64;
     /// What inference allocates, in bytes.
     const INFERENCE_BYTES: u64;
+    /// Multiply-adds x 2 of one step at the declared batch.
+    const FLOPS: u64;
     /// The declared budget in bytes, if there is one.
     const BUDGET_BYTES: Option<u64>;
     /// The inputs, then each layer.

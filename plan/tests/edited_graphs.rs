@@ -19,9 +19,12 @@ fn small() -> Graph {
     chain.train(2, common::momentum())
 }
 
+/// What is edited, and how.
+type Edit = (&'static str, fn(&mut Graph));
+
 #[test]
 fn edits_that_break_a_graph() {
-    let edits: Vec<(&str, fn(&mut Graph))> = vec![
+    let edits: Vec<Edit> = vec![
         ("an output that does not exist", |g| g.output = ValueId(1000)),
         ("an input that does not exist", |g| g.nodes[1].inputs[0] = ValueId(1000)),
         ("an input that comes later", |g| g.nodes[0].inputs[0] = ValueId(3)),

@@ -185,9 +185,19 @@ pub(super) fn write_network(code: &mut String, name: &str, outer: &str, plan: &[
     for (constant, kind) in [
         ("BATCH", "::core::primitive::usize"),
         ("PARAMETERS", "::core::primitive::u64"),
+        ("PARAMETER_BYTES", "::core::primitive::u64"),
+        ("GRADIENT_BYTES", "::core::primitive::u64"),
+        ("OPTIMIZER_BYTES", "::core::primitive::u64"),
+        ("BUFFER_BYTES", "::core::primitive::u64"),
+        ("INPUT_BYTES", "::core::primitive::u64"),
+        ("ACTIVATION_BYTES", "::core::primitive::u64"),
+        ("SAVED_BYTES", "::core::primitive::u64"),
+        ("WORKSPACE_BYTES", "::core::primitive::u64"),
+        ("TEXTBOOK_BYTES", "::core::primitive::u64"),
         ("PEAK_BYTES", "::core::primitive::u64"),
         ("LOWER_BOUND_BYTES", "::core::primitive::u64"),
         ("INFERENCE_BYTES", "::core::primitive::u64"),
+        ("FLOPS", "::core::primitive::u64"),
         ("LAYERS", "&'static [::plimsoll::LayerRow]"),
     ] {
         put(code, format_args!("const {constant}: {kind} = {name}::{constant};\n"));
