@@ -1,0 +1,159 @@
+//! How long one training step takes on two threads, beside PyTorch.
+//!
+//! ```text
+//! PYTHON=/tmp/venv/bin/python cargo bench --bench steps -- mlp lenet resnet18 resnet50 vgg16
+//! ```
+//!
+//! Without names, all networks. Ours is timed before and after PyTorch, and both halves count, so that what else the machine
+//! does hits both. PyTorch is timed by `scripts/torch_steps.py`, run by `PYTHON` or else `python3`, in its fast modes; where
+//! that has no torch, ours stands alone.
+
+#[path = "../tests/networks/mod.rs"]
+mod networks;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use networks::resnet50::ResNet50;
+use networks::vgg16::Vgg16;
+use networks::{LeNet, Mlp, ResNet18};
+use plimsoll::data::Random;
+use plimsoll::plan::graph::Graph;
+use plimsoll::{Cpu, Network, Slice, Trainer};
+
+const THREADS: usize = 2;
+/// At least so many steps are timed on each side of PyTorch, and at least so long.
+const STEPS: usize = 5;
+const LEAST: Duration = Duration::from_secs(1);
+
+/// Name, batch, network, and the ratio to PyTorch's time that is aimed at.
+fn networks() -> [(&'static str, u64, Graph, f64); 6] {
+    [
+        ("mlp", 4, Mlp::graph(), 1.0),
+        ("mlp", 64, Mlp::graph(), 1.0),
+        ("lenet", 64, LeNet::graph(), 0.9),
+        ("resnet18", 64, ResNet18::graph(), 1.0),
+        ("resnet50", 4, ResNet50::graph(), 1.0),
+        ("vgg16", 4, Vgg16::graph(), 0.9),
+    ]
+}
+
+/// A median and a minimum, in milliseconds.
+struct Times {
+    median: f64,
+    least: f64,
+}
+
+fn main() {
+    // Cargo passes flags of its own.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let networks = networks();
+    if let Some(unknown) = wanted.iter().find(|wanted| networks.iter().all(|(name, ..)| name != wanted)) {
+        eprintln!("there is no `{unknown}`: there are mlp, lenet, resnet18, resnet50 and vgg16");
+        std::process::exit(1);
+    }
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_string());
+    let torch = version(&python);
+    match &torch {
+        Some(version) => println!("PyTorch {version}, {THREADS} threads each; milliseconds a step\n"),
+        None => println!("`{python}` has no torch and torchvision: no comparison; milliseconds a step\n"),
+    }
+    println!(
+        "| network | batch | ours, median | least | PyTorch, median | least | its mode | ratio of medians | of least | target |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---|---:|---:|---:|");
+    for (name, batch, graph, target) in networks {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        row(name, batch, graph, target, torch.as_ref().map(|_| &*python));
+    }
+}
+
+fn row(name: &str, batch: u64, graph: Graph, target: f64, python: Option<&str>) {
+    let mut step = training(graph, batch);
+    // The first steps touch the arena's memory and start the threads.
+    step();
+    step();
+    let mut times = Vec::new();
+    time(&mut step, &mut times);
+    let peer = python.map(|python| torch_steps(python, name, batch));
+    step();
+    time(&mut step, &mut times);
+    let ours = summary(times);
+    print!("| {name} | {batch} | {} | {} ", number(ours.median), number(ours.least));
+    match peer {
+        Some((mode, peer)) => println!(
+            "| {} | {} | {mode} | {:.2} | {:.2} | {target:.1} |",
+            number(peer.median),
+            number(peer.least),
+            ours.median / peer.median,
+            ours.least / peer.least
+        ),
+        None => println!("| | | | | | |"),
+    }
+}
+
+/// Makes one step on random data, which stays the same.
+fn training(graph: Graph, batch: u64) -> impl FnMut() {
+    let plan = graph.batch(batch).plan().expect("a plan");
+    let mut random = Random::new(1);
+    let elements = batch * plan.graph.inputs[0].value_type.elements();
+    let image: Vec<f32> = (0..elements).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect();
+    // There are at least ten classes.
+    let labels: Vec<i32> = (0..batch).map(|_| random.below(10) as i32).collect();
+    let cpu = Cpu::with_threads(THREADS).expect("threads");
+    let mut trainer = Trainer::from_plan(&plan, cpu, 42).expect("a trainer");
+    move || {
+        trainer.step(&[Slice::from(&image)][..], &labels).expect("a step");
+    }
+}
+
+fn time(step: &mut impl FnMut(), times: &mut Vec<f64>) {
+    let (begin, before) = (Instant::now(), times.len());
+    while times.len() - before < STEPS || begin.elapsed() < LEAST {
+        let start = Instant::now();
+        step();
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+}
+
+fn summary(mut times: Vec<f64>) -> Times {
+    times.sort_unstable_by(f64::total_cmp);
+    Times { median: times[times.len() / 2], least: times[0] }
+}
+
+/// Of any size, with three digits or more.
+fn number(milliseconds: f64) -> String {
+    let decimals = if milliseconds < 10.0 { 3 } else { 1 };
+    format!("{milliseconds:.decimals$}")
+}
+
+/// The version of torch that a Python has, if it has that and torchvision.
+fn version(python: &str) -> Option<String> {
+    let program = "import torch, torchvision; print(torch.__version__)";
+    let output = Command::new(python).args(["-c", program]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// PyTorch's fastest mode, by the median.
+fn torch_steps(python: &str, name: &str, batch: u64) -> (String, Times) {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts/torch_steps.py");
+    let threads = THREADS.to_string();
+    let output = Command::new(python)
+        .arg(script)
+        .args([name, &batch.to_string(), &threads])
+        .env("OMP_NUM_THREADS", &threads)
+        .output()
+        .expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let modes = lines.lines().map(|line| {
+        let mut fields = line.split('\t');
+        let mode = fields.next().expect("a mode").to_string();
+        let mut number = || fields.next().and_then(|field| field.parse().ok()).expect("milliseconds");
+        (mode, Times { median: number(), least: number() })
+    });
+    modes.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median)).expect("a mode")
+}
