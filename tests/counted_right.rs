@@ -191,6 +191,8 @@ fn convolutions_have_their_workspace_in_the_plan() {
         struct Conv(image: f32[16, 32, 32]) { conv2d(32, kernel = 3, padding = 1) }
     }
     const { assert!(Conv::WORKSPACE_BYTES > 0) };
+    // Columns of 16 x 9 values and their products of 32: short ones, so tiles of half a mebibyte.
+    assert_eq!(Conv::WORKSPACE_BYTES, 512 << 10);
     let whole = 2 * (16 * 9 + 32) * 32 * 32 * 4;
     assert!(Conv::WORKSPACE_BYTES <= whole);
     let input_and_output = (2 * 16 * 32 * 32 + 2 * 32 * 32 * 32) * 4;

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::layers::{Init, Layer, Output};
+use crate::layers::{Init, Layer};
 use crate::losses::Loss;
 use crate::optimizers::Optimizer;
 use crate::shape::{DType, Shape, ValueType};
@@ -480,13 +480,5 @@ pub(crate) fn check_extents(shape: &Shape) -> Result<(), LayerError> {
         _ => Err(LayerError::from(format!(
             "the shape {shape} has more than 2^40 elements\nhelp: make it smaller; nothing of this size fits a device"
         ))),
-    }
-}
-
-impl Node {
-    /// Whether the output is a new tensor, as layer tables count them.
-    pub fn is_new(&self, graph: &Graph, output: ValueId) -> bool {
-        let inputs = graph.value_types(&self.inputs);
-        self.layer.rule().memory(&inputs, graph.value_type(output)).output == Output::New
     }
 }

@@ -63,6 +63,8 @@ fn every_row_and_the_true_sum() {
     assert_eq!(footprint.input_bytes, 602_112 + 4);
     // Momentum keeps as much again; gradients are counted whole.
     assert_eq!((footprint.optimizer_bytes, footprint.gradient_bytes), (553_430_176, 553_430_176));
+    // 128 columns of 512 x 9 values, each with its 512 products.
+    assert_eq!(footprint.workspace_bytes, 128 * (512 * 9 + 512) * 4);
     let textbook = 3 * 553_430_176 + 602_116 + 2 * 60_348_320;
     assert_eq!(footprint.textbook_bytes, textbook);
 }
