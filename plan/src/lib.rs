@@ -30,6 +30,7 @@
 //! |---|---|
 //! | [`shape`], [`layers`], [`losses`], [`optimizers`], [`arguments`] | the vocabulary: what each part is, takes and keeps |
 //! | [`graph`] | a network |
+//! | [`order`], [`strategy`] | in which order it runs, and what is done to need less memory |
 //! | [`lower`], [`schedule`] | its steps and buffers |
 //! | [`arena`], [`placement`] | offsets |
 //! | [`plan`], [`footprint`], [`layer_table`], [`network`] | the outcome and its numbers |
@@ -48,11 +49,13 @@ pub mod losses;
 pub mod lower;
 pub mod network;
 pub mod optimizers;
+pub mod order;
 pub mod placement;
 pub mod plan;
 pub mod report;
 pub mod schedule;
 pub mod shape;
+pub mod strategy;
 pub mod sums;
 pub mod units;
 pub mod validate;
