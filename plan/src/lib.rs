@@ -32,6 +32,7 @@
 //! | [`graph`] | a network |
 //! | [`lower`], [`schedule`] | its steps and buffers |
 //! | [`arena`], [`placement`] | offsets |
+//! | [`chain`] | what is kept and what is computed once more |
 //! | [`plan`], [`footprint`], [`layer_table`], [`network`] | the outcome and its numbers |
 //! | [`report`], [`units`] | tables, pages, pictures, JSON, messages |
 //! | [`what_if`] | what would fit |
@@ -39,6 +40,7 @@
 
 pub mod arena;
 pub mod arguments;
+pub mod chain;
 pub mod consistency;
 pub mod footprint;
 pub mod graph;
