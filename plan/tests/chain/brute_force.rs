@@ -4,10 +4,19 @@ use plimsoll_plan::chain::Stage;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+/// Which sequences are tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// What is held for a backward pass stays until that pass.
+    Persistent,
+    /// And until then, only later stages run forward.
+    Nested,
+}
+
 /// What is held between two operations. Bit `i` is the input of stage `i`, or what stage `i` saves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct State {
-    /// Inputs that are held for a backward pass. They stay until that pass: that is what persistent means.
+    /// Inputs that are held for a backward pass.
     checkpoints: u32,
     /// Stages whose saved bytes and output are held.
     saved: u32,
@@ -36,10 +45,14 @@ impl State {
     }
 
     /// All operations: the most bytes during each, its cost and the state after it.
-    fn next(&self, stages: &[Stage]) -> Vec<(u64, u64, State)> {
+    fn next(&self, stages: &[Stage], class: Class) -> Vec<(u64, u64, State)> {
         let held = self.bytes(stages);
         let mut next = Vec::new();
         for (index, stage) in stages.iter().enumerate().take(self.left) {
+            let nested = class == Class::Persistent || self.checkpoints >> (index + 1) == 0 && self.saved >> index == 0;
+            if !nested {
+                continue;
+            }
             let persistent = index == 0 || self.checkpoints >> index & 1 == 1 || self.saved >> (index - 1) & 1 == 1;
             let passing = self.passing == Some(index);
             let free = self.passing.is_none() || passing;
@@ -52,10 +65,8 @@ impl State {
                 false => State { checkpoints: self.checkpoints | 1 << index, passing: None, ..*self },
             };
             // Keep all.
-            if self.saved >> index & 1 == 0 {
-                let after = State { saved: self.saved | 1 << index, ..with_input };
-                next.push((held + stage.saving_peak, stage.forward_cost, after));
-            }
+            let after = State { saved: self.saved | 1 << index, ..with_input };
+            next.push((held + stage.saving_peak, stage.forward_cost, after));
             // Keep the input, or nothing if it only passes.
             let after = State { passing: Some(index + 1), ..with_input };
             next.push((held + stage.forward_peak, stage.forward_cost, after));
@@ -84,9 +95,9 @@ impl State {
     }
 }
 
-/// The least cost of any persistent sequence within `limit` bytes: Dijkstra's shortest path from nothing run to all run
+/// The least cost of any sequence of a class within `limit` bytes: Dijkstra's shortest path from nothing run to all run
 /// backward.
-pub fn least_cost(stages: &[Stage], limit: u64) -> Option<u64> {
+pub fn least_cost(stages: &[Stage], limit: u64, class: Class) -> Option<u64> {
     let start = State { checkpoints: 0, saved: 0, passing: None, left: stages.len() };
     let mut costs = HashMap::from([(start, 0)]);
     let mut queue = BinaryHeap::from([Reverse((0, start))]);
@@ -97,7 +108,7 @@ pub fn least_cost(stages: &[Stage], limit: u64) -> Option<u64> {
         if cost > costs[&state] {
             continue;
         }
-        for (during, price, after) in state.next(stages) {
+        for (during, price, after) in state.next(stages, class) {
             let fits = during <= limit && after.bytes(stages) <= limit;
             let known = costs.get(&after).copied().unwrap_or(u64::MAX);
             if fits && cost + price < known {

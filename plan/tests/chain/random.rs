@@ -1,6 +1,6 @@
 //! Random chains.
 
-use crate::brute_force::least_cost;
+use crate::brute_force::{Class, least_cost};
 use crate::{EXACT, segments};
 use plimsoll_plan::chain::{Effort, Stage, Tradeoff, simulate};
 use proptest::prelude::*;
@@ -21,6 +21,17 @@ fn chains(count: impl Into<prop::collection::SizeRange>, most: u64) -> impl Stra
     prop::collection::vec(stage, count)
 }
 
+/// Costs fall as limits rise: they agree everywhere if they do at each peak, right below it and without a limit.
+fn costs_the_least(stages: &[Stage], class: Class) -> Result<(), TestCaseError> {
+    let tradeoff = Tradeoff::new(stages, 400, EXACT).unwrap();
+    let peaks = tradeoff.solutions().iter().map(|solution| solution.peak);
+    for limit in peaks.flat_map(|peak| [peak.saturating_sub(1), peak]).chain([u64::MAX]) {
+        let cost = tradeoff.within(limit).map(|solution| solution.cost);
+        prop_assert_eq!(cost, least_cost(stages, limit, class), "within {}", limit);
+    }
+    Ok(())
+}
+
 proptest! {
     // Brute force takes its time.
     #![proptest_config(ProptestConfig {
@@ -31,17 +42,19 @@ proptest! {
 
     #[test]
     fn small_chains_cost_the_least_within_every_limit(stages in chains(1..=6, 8)) {
-        let tradeoff = Tradeoff::new(&stages, 400, EXACT).unwrap();
-        // Costs fall as limits rise: they agree everywhere if they do at each peak and right below it.
-        for solution in tradeoff.solutions() {
-            prop_assert_eq!(Some(solution.cost), least_cost(&stages, solution.peak), "within {}", solution.peak);
-            if let Some(below) = solution.peak.checked_sub(1) {
-                let cost = tradeoff.within(below).map(|solution| solution.cost);
-                prop_assert_eq!(cost, least_cost(&stages, below), "within {}", below);
-            }
+        costs_the_least(&stages, Class::Nested)?;
+    }
+
+    /// A gradient has the size of its value, or there is none: then nested sequences are the best of all persistent ones.
+    #[test]
+    fn no_other_persistent_sequence_is_better(
+        mut stages in chains(1..=5, 8),
+        gradients in prop::collection::vec(prop::bool::weighted(0.9), 5),
+    ) {
+        for (stage, gradient) in stages.iter_mut().zip(gradients) {
+            stage.output_gradient = if gradient { stage.output } else { 0 };
         }
-        let lowest = tradeoff.solutions().last().map(|solution| solution.cost);
-        prop_assert_eq!(lowest, least_cost(&stages, u64::MAX));
+        costs_the_least(&stages, Class::Persistent)?;
     }
 }
 
@@ -66,8 +79,8 @@ proptest! {
         }).collect();
         for limit in (0..=memory).step_by(7) {
             let cost = tradeoff.within(limit).map(|solution| solution.cost);
-            let at_best = least_cost(&stages, limit);
-            let at_worst = least_cost(&rounded, limit / slot * slot);
+            let at_best = least_cost(&stages, limit, Class::Nested);
+            let at_worst = least_cost(&rounded, limit / slot * slot, Class::Nested);
             prop_assert!(cost.is_some() == at_best.is_some(), "within {}", limit);
             prop_assert!(cost >= at_best && cost.unwrap_or(0) <= at_worst.unwrap_or(u64::MAX), "within {}", limit);
         }
