@@ -87,8 +87,8 @@ fn merge(first: &Stage, second: &Stage) -> Stage {
         saved: kept + second.saved,
         forward_peak: first.forward_peak.max(first.output + second.forward_peak),
         saving_peak: first.saving_peak.max(kept + second.saving_peak),
-        backward_peak: (kept + second.backward_peak.max(second.saved + second.output + second.output_gradient))
-            .max(first.backward_peak)
-            .max(kept + first.output_gradient),
+        backward_peak: (kept + second.backward_peak.max(self::kept(second) + second.output_gradient))
+            .max(second.parameter_gradients + first.backward_peak.max(kept + first.output_gradient)),
+        parameter_gradients: first.parameter_gradients + second.parameter_gradients,
     }
 }

@@ -22,6 +22,7 @@
 //!     forward_peak: 1,
 //!     saving_peak: 4,
 //!     backward_peak: 6,
+//!     parameter_gradients: 0,
 //! };
 //! let tradeoff = Tradeoff::new(&[stage; 3], 20, Effort::EXPANSION)?;
 //!

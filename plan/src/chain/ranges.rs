@@ -10,7 +10,7 @@ pub(super) fn check(stages: &[Stage]) -> Result<(), ChainError> {
     let (mut bytes, mut cost) = (0u64, 0u64);
     for (index, stage) in stages.iter().enumerate() {
         let peaks = [stage.forward_peak, stage.saving_peak, stage.backward_peak];
-        let sizes = [stage.output, stage.output_gradient, stage.saved];
+        let sizes = [stage.output, stage.output_gradient, stage.saved, stage.parameter_gradients];
         bytes = sizes
             .iter()
             .chain(&peaks)
@@ -36,6 +36,8 @@ pub(super) struct Ranges<'a> {
     pub stages: &'a [Stage],
     /// The cost of one forward pass of all stages before each.
     forward: Vec<u64>,
+    /// The bytes of the gradients that the stages after each leave to the end.
+    gradients: Vec<u64>,
     /// See `advance_peak`, without the gradient: a row for every first stage.
     advance: Vec<u64>,
 }
@@ -49,6 +51,10 @@ impl<'a> Ranges<'a> {
             *sum += stage.forward_cost;
             Some(*sum)
         }));
+        let mut gradients = vec![0; count];
+        for index in (1..count).rev() {
+            gradients[index - 1] = gradients[index] + stages[index].parameter_gradients;
+        }
         let mut advance = vec![0; count * count];
         for first in 0..count {
             let mut peak = 0;
@@ -58,7 +64,7 @@ impl<'a> Ranges<'a> {
                 advance[first * count + last] = peak;
             }
         }
-        Ranges { stages, forward, advance }
+        Ranges { stages, forward, gradients, advance }
     }
 
     /// The bytes of a stage that keeps all: until its backward pass.
@@ -66,21 +72,22 @@ impl<'a> Ranges<'a> {
         self.stages[stage].saved + self.stages[stage].output
     }
 
-    /// The bytes of the gradient that waits while a range runs forward. That of the chain's end does not exist by then.
-    fn gradient(&self, last: usize) -> u64 {
-        if last + 1 == self.stages.len() { 0 } else { self.stages[last].output_gradient }
+    /// The bytes of the gradients that wait while a range runs forward: that of its output, which at the chain's end does
+    /// not exist by then, and those of later parameters.
+    fn waiting(&self, last: usize) -> u64 {
+        if last + 1 == self.stages.len() { 0 } else { self.stages[last].output_gradient + self.gradients[last] }
     }
 
     /// The most bytes while `first` runs forward and keeps all, and while it runs backward.
     pub fn keep_peak(&self, first: usize, last: usize) -> u64 {
         let stage = &self.stages[first];
-        let backward = stage.backward_peak.max(self.kept(first) + stage.output_gradient);
-        (self.gradient(last) + stage.saving_peak).max(backward)
+        let backward = stage.backward_peak.max(self.kept(first) + stage.output_gradient).max(stage.parameter_gradients);
+        (self.waiting(last) + stage.saving_peak).max(self.gradients[first] + backward)
     }
 
     /// The most bytes while the stages `first..middle` run forward and keep nothing but the input of `first`.
     pub fn advance_peak(&self, first: usize, middle: usize, last: usize) -> u64 {
-        self.gradient(last) + self.advance[first * self.stages.len() + middle - 1]
+        self.waiting(last) + self.advance[first * self.stages.len() + middle - 1]
     }
 
     /// The cost of running the stages `first..middle` forward.

@@ -151,10 +151,10 @@ pub fn simulate(stages: &[Stage], operations: &[Operation]) -> Result<(u64, u64)
                     inputs[stage] = false;
                     held -= input;
                 }
-                if stage > 0 {
-                    held = held.checked_add(stages[stage - 1].output_gradient).ok_or(overflow)?;
-                    peak = peak.max(held);
-                }
+                let input_gradient = if stage == 0 { 0 } else { stages[stage - 1].output_gradient };
+                held = held.checked_add(input_gradient).ok_or(overflow.clone())?;
+                held = held.checked_add(part.parameter_gradients).ok_or(overflow)?;
+                peak = peak.max(held);
                 left = stage;
             }
         }

@@ -22,7 +22,10 @@ pub struct Stage {
     /// The most bytes at once during a forward pass that keeps all: what is saved and the output count, the input does
     /// not.
     pub saving_peak: u64,
-    /// The most bytes at once during the backward pass: what is saved, the output and the gradients of output and input
-    /// count, the input does not.
+    /// The most bytes at once during the backward pass: what is saved, the output and the gradients of output, input and
+    /// parameters count, the input does not.
     pub backward_peak: u64,
+    /// Bytes of the gradients of parameters that stay to the end, because they are to be clipped together. 0 where each
+    /// parameter is updated at once, and where gradients are there all the time.
+    pub parameter_gradients: u64,
 }

@@ -37,6 +37,9 @@ impl State {
             if self.saved >> index & 1 == 1 {
                 bytes += stage.saved + stage.output;
             }
+            if index >= self.left {
+                bytes += stage.parameter_gradients;
+            }
             if index + 1 == self.left && self.left < stages.len() {
                 bytes += stage.output_gradient;
             }

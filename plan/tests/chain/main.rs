@@ -23,6 +23,7 @@ fn stage(forward_cost: u64, output: u64, saved: u64) -> Stage {
         forward_peak: output,
         saving_peak: saved + output,
         backward_peak: saved + 2 * output,
+        parameter_gradients: 0,
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Sizes of up to `most` bytes. Peaks may be below what is held before or after: the solver must count that itself.
 fn chains(count: impl Into<prop::collection::SizeRange>, most: u64) -> impl Strategy<Value = Vec<Stage>> {
-    let sizes = (0..=most, 0..=most, 0..=most, 0..=2 * most, 0..=2 * most, 0..=4 * most);
+    let sizes = (0..=most, 0..=most, 0..=most, 0..=2 * most, 0..=2 * most, 0..=4 * most, 0..=most / 2);
     let stage = (sizes, 0..6u64, 0..6u64).prop_map(|(sizes, forward_cost, backward_cost)| Stage {
         forward_cost,
         backward_cost,
@@ -17,6 +17,7 @@ fn chains(count: impl Into<prop::collection::SizeRange>, most: u64) -> impl Stra
         forward_peak: sizes.3,
         saving_peak: sizes.4,
         backward_peak: sizes.5,
+        parameter_gradients: sizes.6,
     });
     prop::collection::vec(stage, count)
 }
@@ -45,7 +46,7 @@ proptest! {
         costs_the_least(&stages, Class::Nested)?;
     }
 
-    /// A gradient has the size of its value, or there is none: then nested sequences are the best of all persistent ones.
+    /// A gradient has the size of its value, or there is none, and parameters are updated at once: then nested sequences are the best of all persistent ones.
     #[test]
     fn no_other_persistent_sequence_is_better(
         mut stages in chains(1..=5, 8),
@@ -53,6 +54,7 @@ proptest! {
     ) {
         for (stage, gradient) in stages.iter_mut().zip(gradients) {
             stage.output_gradient = if gradient { stage.output } else { 0 };
+            stage.parameter_gradients = 0;
         }
         costs_the_least(&stages, Class::Persistent)?;
     }
@@ -75,6 +77,7 @@ proptest! {
             forward_peak: up(stage.forward_peak),
             saving_peak: up(stage.saving_peak),
             backward_peak: up(stage.backward_peak),
+            parameter_gradients: up(stage.parameter_gradients),
             ..*stage
         }).collect();
         for limit in (0..=memory).step_by(7) {

@@ -41,6 +41,19 @@ fn what_is_held_counts_where_a_peak_is_below_it() {
     assert_eq!(simulate(&stages, &[forward(0, All), backward(0)]), Ok((0, 12)));
 }
 
+#[test]
+fn gradients_of_parameters_stay_to_the_end() {
+    let mut stages = chain();
+    stages[1].parameter_gradients = 1000;
+    stages[0].parameter_gradients = 5000;
+    // The last stage runs backward before there are any, the first beside those of the second, and 6000 are left.
+    let operations = [0, 1, 2].map(|stage| forward(stage, All)).into_iter().chain([2, 1, 0].map(backward));
+    assert_eq!(simulate(&stages, &operations.collect::<Vec<_>>()), Ok((77, 6000)));
+    stages[0].backward_peak = 5007;
+    let operations = [forward(0, All), forward(1, All), forward(2, All), backward(2), backward(1), backward(0)];
+    assert_eq!(simulate(&stages, &operations), Ok((77, 6007)));
+}
+
 #[track_caller]
 fn faulty(operations: &[Operation], fault: Fault, message: &str) {
     assert_eq!(simulate(&chain(), operations), Err(fault.clone()));
