@@ -92,3 +92,53 @@ fn merge(first: &Stage, second: &Stage) -> Stage {
         parameter_gradients: first.parameter_gradients + second.parameter_gradients,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::simulate;
+
+    /// Five stages of small numbers, by a generator of remainders. Peaks may be below what is held.
+    fn chain(mut number: u64) -> Vec<Stage> {
+        let mut digit = |below| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) % below
+        };
+        let stages = (0..5).map(|_| Stage {
+            forward_cost: digit(4),
+            backward_cost: digit(4),
+            output: digit(9),
+            output_gradient: digit(9),
+            saved: digit(9),
+            forward_peak: digit(20),
+            saving_peak: digit(30),
+            backward_peak: digit(40),
+            parameter_gradients: digit(9),
+        });
+        stages.collect()
+    }
+
+    #[test]
+    fn a_merged_chain_needs_no_less_than_what_it_stands_for() {
+        let forward = |stage, keeps| Operation::Forward { stage, keeps };
+        let backward = |stage| Operation::Backward { stage };
+        // Everything kept, and the first stage run twice.
+        let everything =
+            [forward(0, Keeps::All), forward(1, Keeps::All), backward(1), forward(0, Keeps::All), backward(0)];
+        let sequences =
+            [[&everything[..3], &everything[4..]].concat(), [&[forward(0, Keeps::Input)], &everything[1..]].concat()];
+        for number in 0..2000 {
+            let stages = chain(number);
+            let merged = Merged::new(&stages, 2);
+            if merged.stages.len() < 2 {
+                continue;
+            }
+            for operations in &sequences {
+                let (cost, peak) = simulate(&merged.stages, operations).unwrap();
+                let (same, exact) = simulate(&stages, &merged.expand(operations)).unwrap();
+                assert_eq!(cost, same);
+                assert!(exact <= peak, "{exact} > {peak} of {stages:?}");
+            }
+        }
+    }
+}

@@ -6,8 +6,10 @@
 //! memory at once; [`simulate()`] runs a sequence operation by operation and shares no code with what made it.
 //!
 //! The method is that of Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova, "Optimal checkpointing for heterogeneous
-//! chains: how to train deep neural networks with limited memory" (2019, arXiv:1911.13214). It is optimal among
-//! *persistent* sequences: what is kept for a backward pass stays until that pass.
+//! chains: how to train deep neural networks with limited memory" (2019, arXiv:1911.13214). It is optimal among sequences
+//! that are *persistent*, where what is kept for a backward pass stays until that pass, and *nested*, where until then only
+//! later stages run forward. If gradients are no larger than their values and parameters are updated at once, tests find no
+//! persistent sequence that is better.
 //!
 //! ```
 //! use plimsoll_plan::chain::{Effort, Keeps, Operation, Stage, Tradeoff};

@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
     pub fn solutions(&self) -> Vec<Vec<Operation>> {
         let count = self.ranges.stages.len();
         let Some(last) = count.checked_sub(1) else { return Vec::new() };
-        let row = self.whole(0, last);
+        let row = self.at(0, last);
         let mut lowest = TOO_MUCH;
         let mut solutions = Vec::new();
         for (index, &cost) in row.costs.iter().enumerate() {
@@ -73,7 +73,7 @@ impl<'a> Table<'a> {
         solutions
     }
 
-    fn whole(&self, first: usize, last: usize) -> &Row {
+    fn at(&self, first: usize, last: usize) -> &Row {
         &self.rows[first * self.ranges.stages.len() + last]
     }
 
@@ -88,14 +88,14 @@ impl<'a> Table<'a> {
         if first == last {
             return peak;
         }
-        peak.max(self.round_up(self.ranges.kept(first)) + self.whole(first + 1, last).fewest)
+        peak.max(self.round_up(self.ranges.kept(first)) + self.at(first + 1, last).fewest)
     }
 
     /// The fewest slots in which the range can be split at `middle`, and those that hold the input of `middle`.
     fn split_from(&self, first: usize, middle: usize, last: usize) -> (usize, usize) {
         let held = self.round_up(self.ranges.stages[middle - 1].output);
         let peak = self.round_up(self.ranges.advance_peak(first, middle, last));
-        let (earlier, later) = (self.whole(first, middle - 1), self.whole(middle, last));
+        let (earlier, later) = (self.at(first, middle - 1), self.at(middle, last));
         (peak.max(held + later.fewest).max(earlier.fewest), held)
     }
 
@@ -112,7 +112,7 @@ impl<'a> Table<'a> {
             return Row { fewest, enough: fewest, costs };
         }
 
-        let rest = self.whole(first + 1, last);
+        let rest = self.at(first + 1, last);
         let kept = self.round_up(self.ranges.kept(first));
         let enough = keep_from.max(kept + rest.enough).min(limit);
         // All that is not known to be 0: first what the first stage gives that keeps all.
@@ -129,7 +129,7 @@ impl<'a> Table<'a> {
                 continue;
             }
             let advance = self.ranges.advance_cost(first, middle);
-            let (earlier, later) = (self.whole(first, middle - 1), self.whole(middle, last));
+            let (earlier, later) = (self.at(first, middle - 1), self.at(middle, last));
             let earlier = &earlier.costs[from - earlier.fewest..];
             let later = &later.costs[from - held - later.fewest..];
             let split = &mut unknown[from - fewest..];
@@ -148,7 +148,7 @@ impl<'a> Table<'a> {
     }
 
     fn cost(&self, first: usize, last: usize, slots: usize) -> u64 {
-        let row = self.whole(first, last);
+        let row = self.at(first, last);
         row.costs[slots - row.fewest]
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Sizes of up to `most` bytes. Peaks may be below what is held before or after: the solver must count that itself.
 fn chains(count: impl Into<prop::collection::SizeRange>, most: u64) -> impl Strategy<Value = Vec<Stage>> {
-    let sizes = (0..=most, 0..=most, 0..=most, 0..=2 * most, 0..=2 * most, 0..=4 * most, 0..=most / 2);
+    let sizes = (0..=most, 0..=most, 0..=most, 0..=5 * most, 0..=3 * most, 0..=4 * most, 0..=most / 2);
     let stage = (sizes, 0..6u64, 0..6u64).prop_map(|(sizes, forward_cost, backward_cost)| Stage {
         forward_cost,
         backward_cost,
@@ -67,6 +67,10 @@ proptest! {
     fn rounding_costs_no_more_than_sizes_that_are_rounded_up(stages in chains(1..=5, 50), slots in 5..40usize) {
         let memory = 150u64;
         let tradeoff = Tradeoff::new(&stages, memory, Effort { slots, ..EXACT }).unwrap();
+        // However coarse, the least memory is exact.
+        let least = tradeoff.least_memory();
+        prop_assert!(least_cost(&stages, least, Class::Nested).is_some());
+        prop_assert_eq!(least.checked_sub(1).and_then(|below| least_cost(&stages, below, Class::Nested)), None);
         // Slots may be finer than this: there is no need for more memory than for everything.
         let slot = memory.div_ceil(slots as u64);
         let up = |size: u64| size.next_multiple_of(slot);
