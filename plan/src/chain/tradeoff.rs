@@ -18,7 +18,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For use within a procedural macro, which is compiled without optimization: a tenth of a second for long chains. The
+    /// For use within a procedural macro, which is compiled without optimization: some tenths of a second at most. The
     /// cost within a limit that is given as `memory` is about 1 % above that of finer solutions at most, as measured.
     pub const EXPANSION: Effort = Effort { slots: 200, stages: 64 };
 }
