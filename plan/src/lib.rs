@@ -33,6 +33,7 @@
 //! | [`order`], [`strategy`] | in which order it runs, and what is done to need less memory |
 //! | [`lower`], [`schedule`] | its steps and buffers |
 //! | [`arena`], [`placement`] | offsets |
+//! | [`chain`] | what is kept and what is computed once more |
 //! | [`plan`], [`footprint`], [`layer_table`], [`network`] | the outcome and its numbers |
 //! | [`report`], [`units`] | tables, pages, pictures, JSON, messages |
 //! | [`what_if`] | what would fit |
@@ -40,6 +41,7 @@
 
 pub mod arena;
 pub mod arguments;
+pub mod chain;
 pub mod consistency;
 pub mod footprint;
 pub mod graph;
