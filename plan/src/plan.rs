@@ -8,8 +8,9 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, recompute};
 use crate::validate::validate;
+use crate::what_if::arena_budget;
 
 /// A schedule with its place in the arena.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,44 @@ impl Planned {
         }
         let (i, placement) = best;
         let (strategy, schedule) = strategies.into_iter().zip(schedules).nth(i).expect("one of these");
-        Ok(Planned { strategy, schedule, placement })
+        let planned = Planned { strategy, schedule, placement };
+        match graph.budget.train.filter(|_| graph.budget.recompute) {
+            Some(budget) => planned.recomputing(graph, &facts, arena_budget(budget, graph.budget.reserve)),
+            None => Ok(planned),
+        }
+    }
+
+    /// The same step with activations computed again until the arena stays within a limit; where nothing does, in the
+    /// least memory.
+    fn recomputing(self, graph: &Graph, facts: &Facts, limit: u64) -> Result<Planned, PlanError> {
+        /// A placement above its lower bound asks for a little less.
+        const ATTEMPTS: usize = 4;
+        if self.placement.length <= limit {
+            return Ok(self);
+        }
+        let batch = self.placement.batch;
+        let search = recompute::Search::new(graph, facts, self.strategy.clone(), self.placement.lower_bound);
+        let plan = |way: recompute::Candidate| {
+            let schedule = lower::training(graph, facts, &way.strategy);
+            let placement = place(&schedule, batch, &Effort::EXPANSION, &graph.name)?;
+            Ok(Planned { strategy: way.strategy, schedule, placement })
+        };
+        let mut live = limit;
+        for _ in 0..ATTEMPTS {
+            let Some(way) = search.within(live) else { break };
+            let planned: Planned = plan(way)?;
+            if planned.placement.length <= limit {
+                return Ok(planned);
+            }
+            live -= (planned.placement.length - limit).min(live);
+        }
+        match search.least().filter(|way| way.most < self.placement.length) {
+            Some(way) => {
+                let least: Planned = plan(way)?;
+                Ok(if least.placement.length < self.placement.length { least } else { self })
+            }
+            None => Ok(self),
+        }
     }
 
     /// Plans the training step by a strategy of one's own.

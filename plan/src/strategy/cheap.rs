@@ -49,8 +49,8 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
             again.push(again[source.index()]);
             continue;
         }
-        let inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
-        let cost = inputs.fold(Some(forward_cost(graph, node)), |total, input| total?.checked_add(input?));
+        let mut inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
+        let cost = inputs.try_fold(forward_cost(graph, node), |total, input| total.checked_add(input?));
         // What is larger than the value itself is not to be made again, and kept from then on, for its sake.
         let bytes = |value: ValueId| graph.value_type(value).size().bytes(1);
         let is_smaller = |input: &ValueId| {
@@ -79,7 +79,7 @@ fn is_cheap(graph: &Graph, node: usize) -> bool {
 }
 
 /// For each value, whether a backward pass reads it.
-fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
+pub fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
     let mut saved = vec![false; graph.types.len()];
     for node in order::backward_nodes(graph, facts) {
         facts.backward_reads(graph, node as usize).for_each(|value| saved[value.index()] = true);
@@ -90,18 +90,39 @@ fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
 /// Forward, the loss and back, where each dropped value is computed again when backward first reads it, and then kept until
 /// the last time.
 pub fn order(graph: &Graph, facts: &Facts, dropped: &[ValueId]) -> Vec<Action> {
+    order_forgetting(graph, facts, dropped, &[])
+}
+
+/// As [`order`], but of the dropped values some are `forgotten`: computed again for the sake of another value, they are
+/// dropped again, and computed once more for their own.
+pub fn order_forgetting(graph: &Graph, facts: &Facts, dropped: &[ValueId], forgotten: &[ValueId]) -> Vec<Action> {
     let mut order = order::forward(graph, facts);
     order.push(Action::Loss);
-    let mut there = saved(graph, facts);
-    there[..graph.inputs.len()].fill(true);
-    dropped.iter().for_each(|value| there[value.index()] = false);
+    let mut there = there(graph, &saved(graph, facts), dropped);
     for node in order::backward_nodes(graph, facts) {
-        for value in facts.backward_reads(graph, node as usize) {
-            remake(graph, facts, value, &mut there, &mut order);
+        backward(graph, facts, node, &mut there, &mut order);
+        if forgotten.iter().any(|value| there[value.index()]) {
+            let read: Vec<ValueId> = facts.backward_reads(graph, node as usize).collect();
+            forgotten.iter().filter(|value| !read.contains(value)).for_each(|value| there[value.index()] = false);
         }
-        order.push(Action::Backward(node));
     }
     order
+}
+
+/// For each value, whether it is there when backward begins.
+pub fn there(graph: &Graph, saved: &[bool], dropped: &[ValueId]) -> Vec<bool> {
+    let mut there = saved.to_vec();
+    there[..graph.inputs.len()].fill(true);
+    dropped.iter().for_each(|value| there[value.index()] = false);
+    there
+}
+
+/// A node's backward action, after those that compute again what it reads and is not there.
+pub fn backward(graph: &Graph, facts: &Facts, node: u32, there: &mut [bool], order: &mut Vec<Action>) {
+    for value in facts.backward_reads(graph, node as usize) {
+        remake(graph, facts, value, there, order);
+    }
+    order.push(Action::Backward(node));
 }
 
 /// The actions that compute a value again, and before it what it is computed from.

@@ -5,8 +5,10 @@
 //! Each way to save memory is a [`Saving`] with a file of its own here, and can be switched off by `#[without(..)]`.
 
 pub mod cheap;
+pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
+pub mod stages;
 
 use serde::{Deserialize, Serialize};
 
