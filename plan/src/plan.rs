@@ -8,7 +8,7 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategy, recompute};
+use crate::strategy::{Strategy, cheap, recompute};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -114,6 +114,13 @@ impl Planned {
         let schedule = lower::inference(graph, &facts, &strategy);
         let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
         Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// What one training step computes, over what it would compute without doing anything twice, with bytes that are moved
+    /// counted as so many operations.
+    pub fn compute(&self, graph: &Graph) -> f64 {
+        let facts = Facts::new(graph, true);
+        1.0 + recompute::again(graph, &self.strategy.order) as f64 / cheap::step_cost(graph, &facts).max(1) as f64
     }
 
     /// Takes up what was planned before: the same strategy lowers to the same steps.

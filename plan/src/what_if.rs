@@ -14,10 +14,17 @@ pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
 /// The largest batch whose arena stays within `limit` bytes: the batch of training (together with inference, unless that
 /// has a batch of its own), or of inference for a network that is not trained. Zero where not even one sample fits.
 pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
-    let mut low = Question { plan, limit }.largest();
+    // What the steps need at other batches is told by those that need the least, if these may be taken.
+    let least = plan.graph.budget.recompute.then(|| plan.graph.clone().budget(0).plan().ok()).flatten();
+    let mut low = Question { plan: least.as_ref().unwrap_or(plan), limit }.largest();
     // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
     let fits = |batch: u64| {
-        let plan = plan.graph.clone().batch(batch).plan().ok()?;
+        let mut graph = plan.graph.clone().batch(batch);
+        if graph.budget.recompute {
+            graph.budget.train = Some(limit);
+            graph.budget.reserve = 0;
+        }
+        let plan = graph.plan().ok()?;
         (plan.peak_bytes() <= limit).then_some(plan)
     };
     let mut found = None;

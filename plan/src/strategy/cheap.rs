@@ -28,12 +28,15 @@ pub fn forward_cost(graph: &Graph, node: usize) -> u64 {
     products.saturating_add(bytes.saturating_mul(OPERATIONS_PER_BYTE))
 }
 
+/// What a training step costs for one sample, in the unit of [`forward_cost`]: backward takes twice as long as forward.
+pub fn step_cost(graph: &Graph, facts: &Facts) -> u64 {
+    let live = (0..graph.nodes.len()).filter(|&node| facts.live[node]);
+    live.map(|node| forward_cost(graph, node)).fold(0, u64::saturating_add).saturating_mul(3)
+}
+
 /// The most that computing a value again may cost.
 pub fn limit(graph: &Graph, facts: &Facts) -> u64 {
-    let live = (0..graph.nodes.len()).filter(|&node| facts.live[node]);
-    let forward = live.map(|node| forward_cost(graph, node)).fold(0, u64::saturating_add);
-    // Backward takes twice as long as forward.
-    forward.saturating_mul(3) / CHEAP_PART
+    step_cost(graph, facts) / CHEAP_PART
 }
 
 /// Values that are read by a backward pass, and are computed again from what is there anyway at no more than a cost.
