@@ -8,7 +8,7 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategy, cheap, recompute};
+use crate::strategy::{Strategies, Strategy, recompute};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -31,26 +31,21 @@ impl Planned {
     fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
         let facts = Facts::new(graph, true);
-        let strategies = Strategy::training(graph, &facts);
-        let schedules: Vec<Schedule> =
-            strategies.iter().map(|strategy| lower::training(graph, &facts, strategy)).collect();
-        let place = |i: usize, effort| place(&schedules[i], training.batch, effort, &graph.name);
-        let mut best = (0, place(0, &Effort::GREEDY)?);
-        for i in 1..schedules.len() {
-            if best.1.is_exact() {
+        let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
+        let mut best: Option<Planned> = None;
+        for (strategy, schedule) in Strategies::new(graph, &facts) {
+            let placement = place(&schedule, &Effort::GREEDY)?;
+            if best.as_ref().is_none_or(|best| placement.length < best.placement.length) {
+                best = Some(Planned { strategy, schedule, placement });
+            }
+            if best.as_ref().is_some_and(|best| best.placement.is_exact()) {
                 break;
             }
-            let placement = place(i, &Effort::GREEDY)?;
-            if placement.length < best.1.length {
-                best = (i, placement);
-            }
         }
-        if !best.1.is_exact() {
-            best.1 = place(best.0, &Effort::EXPANSION)?;
+        let mut planned = best.expect("there is a strategy for every network");
+        if !planned.placement.is_exact() {
+            planned.placement = place(&planned.schedule, &Effort::EXPANSION)?;
         }
-        let (i, placement) = best;
-        let (strategy, schedule) = strategies.into_iter().zip(schedules).nth(i).expect("one of these");
-        let planned = Planned { strategy, schedule, placement };
         match graph.budget.train.filter(|_| graph.budget.recompute) {
             Some(budget) => planned.recomputing(graph, &facts, arena_budget(budget, graph.budget.reserve)),
             None => Ok(planned),
@@ -120,7 +115,7 @@ impl Planned {
     /// counted as so many operations.
     pub fn compute(&self, graph: &Graph) -> f64 {
         let facts = Facts::new(graph, true);
-        1.0 + recompute::again(graph, &self.strategy.order) as f64 / cheap::step_cost(graph, &facts).max(1) as f64
+        1.0 + recompute::again(&facts, &self.strategy.order) as f64 / facts.step_cost().max(1) as f64
     }
 
     /// Takes up what was planned before: the same strategy lowers to the same steps.
