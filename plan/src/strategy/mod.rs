@@ -125,7 +125,7 @@ impl Iterator for Strategies<'_> {
             return Some(plain);
         }
         let (all, schedule, live) = self.all.as_ref()?;
-        while let Some(margin) = self.margins.next() {
+        for margin in self.margins.by_ref() {
             let needed = cheap::needed(self.graph, self.facts, &self.dropped, schedule, live, live.most / margin);
             let order = cheap::order(self.graph, self.facts, &needed);
             let some = Strategy { order, ..all.clone() };
