@@ -51,8 +51,9 @@ fn is_product(graph: &Graph, node: usize) -> bool {
     n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node))) != Some(0)
 }
 
-/// What the chain's solver must know of each stage, at the declared batch. `saved` are the values that backward reads,
-/// `dropped` those of them that a stage computes again for itself. `None` where sizes pass 64 bits.
+/// What the chain's solver must know of each stage, at the declared batch. `is_kept` says of each value whether it waits for
+/// backward once its stage keeps all; `whole_gradients`, whether each parameter's gradient is a buffer. `None` where sizes
+/// pass 64 bits.
 pub fn stages(
     graph: &Graph,
     facts: &Facts,
