@@ -108,7 +108,7 @@ fn weights_updated_by_rows_are_the_same() {
         }
         assert_eq!(strategy.row_tiles, [0, 1]);
         let workspace = Footprint::new(&thorough).workspace_bytes;
-        assert!(workspace < 500 * 300 * 4 && workspace % (300 * 4) == 0, "{workspace}");
+        assert!(workspace < 500 * 300 * 4 && workspace.is_multiple_of(300 * 4), "{workspace}");
         let device = || Cpu::with_threads(2).unwrap();
         assert_eq!(train_plan(&plain, device(), 4), train_plan(&thorough, Poisoned::new(device()), 4), "{index}");
     }
