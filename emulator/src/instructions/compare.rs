@@ -99,7 +99,8 @@ impl Compare {
         form.operands(operands, if join.is_some() { 4 } else { 3 })?;
         let (to, inverse) = match &operands[0] {
             Operand::Pair(to, inverse) => (decoder.predicate_named(to)?, Some(decoder.predicate_named(inverse)?)),
-            operand => (decoder.predicate(operand)?.0, None),
+            Operand::Name(to) => (decoder.predicate_named(to)?, None),
+            _ => return Err(form.unsupported()),
         };
         let from = [decoder.source(&operands[1], ty)?, decoder.source(&operands[2], ty)?];
         let join = match join {
@@ -224,7 +225,8 @@ impl Logic {
         };
         form.ty()?;
         form.operands(operands, 1 + count)?;
-        let (to, _) = decoder.predicate(&operands[0])?;
+        let Operand::Name(to) = &operands[0] else { return Err(form.unsupported()) };
+        let to = decoder.predicate_named(to)?;
         let mut a = decoder.predicate(&operands[1])?;
         a.1 ^= form.base() == "not";
         let b = if count == 2 { decoder.predicate(&operands[2])? } else { a };
@@ -316,6 +318,9 @@ mod tests {
             ("xor.pred %p0, %p1, %p1;", false),
             ("not.pred %p0, %p2;", true),
             ("mov.pred %p0, %p1;", true),
+            ("mov.pred %p0, 0;", false),
+            ("mov.pred %p0, 1;", true),
+            ("xor.pred %p0, %p1, 1;", false),
             ("and.pred %p0, %p1, !%p2;", true),
         ] {
             assert_eq!(holds(&format!("{set} {form}"), &[0, 1, 2], &[]), expected, "{form}");

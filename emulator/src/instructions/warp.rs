@@ -115,9 +115,10 @@ impl Collective {
                 };
                 let to = match (form.ty()?, question) {
                     (Type::B32, Question::Ballot) => decoder.target(&operands[0], Type::B32)?,
-                    (Type::Predicate, Question::All | Question::Any | Question::Uniform) => {
-                        decoder.predicate(&operands[0])?.0
-                    }
+                    (Type::Predicate, Question::All | Question::Any | Question::Uniform) => match &operands[0] {
+                        Operand::Name(to) => decoder.predicate_named(to)?,
+                        _ => return Err(form.unsupported()),
+                    },
                     _ => return Err(form.unsupported()),
                 };
                 (Collectively::Vote { question, to, from: decoder.predicate(&operands[1])? }, &operands[2])

@@ -49,6 +49,8 @@ pub struct Decoder {
     narrow: usize,
     wide: usize,
     predicates: usize,
+    /// The predicate that is never set.
+    never: Option<Register>,
     local_bytes: usize,
 }
 
@@ -218,6 +220,12 @@ impl Decoder {
         match operand {
             Operand::Name(name) => Ok((self.predicate_named(name)?, false)),
             Operand::Not(name) => Ok((self.predicate_named(name)?, true)),
+            // A constant is a predicate that nobody sets, or its negation.
+            Operand::Integer(value) => {
+                let predicates = &mut self.predicates;
+                let never = *self.never.get_or_insert_with(|| next(predicates));
+                Ok((never, *value != 0))
+            }
             _ => Err(self.error("an operand is not a predicate")),
         }
     }
