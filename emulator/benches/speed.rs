@@ -33,7 +33,10 @@ fn main() {
     ];
     // No case reads the module's variables.
     let addresses: HashMap<String, u64> = module.variables.iter().map(|variable| (variable.name.clone(), 0)).collect();
-    for (name, grid, block, parameters) in cases {
+    let only = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
+    for (name, grid, block, parameters) in
+        cases.into_iter().filter(|(name, ..)| only.as_deref().is_none_or(|only| only == *name))
+    {
         let entry = module.entries.iter().find(|entry| entry.name == name).expect("the kernel is there");
         let program = Program::decode(&module, entry, &addresses);
         let program = program.expect("the kernel is decoded");

@@ -95,7 +95,7 @@ impl Session {
         (self.controls.set_reversed)(reversed.into());
     }
 
-    /// The most instructions that the threads of a warp run in a launch, together; more are a fault.
+    /// The most instructions of a warp in a launch; more are a fault.
     pub fn set_instruction_limit(&self, limit: u64) {
         (self.controls.set_instruction_limit)(limit);
     }

@@ -1,7 +1,7 @@
 //! Loads and stores.
 
 use crate::faults::Mistake;
-use crate::machine::{Lanes, Register, Registers, WARP, lanes};
+use crate::machine::{ALL, Lanes, Register, Registers, Value, WARP, lanes, map};
 use crate::memory::{Allocation, Global, LOCAL_WINDOW, Local, SHARED_WINDOW, Shared, Visitor, uninitialized};
 use crate::program::{Address, Base, Decoder, Form};
 use crate::ptx::{Error, Operand, Space, Type};
@@ -87,6 +87,14 @@ impl Load {
     ) -> Result<(), Trouble> {
         let Access { space, count, .. } = self.access;
         let addresses = self.access.address.of(registers);
+        let done = match space {
+            Space::Global => self.from_global::<SIZE>(registers, mask, &addresses, memories),
+            Space::Shared => self.from_shared::<SIZE>(registers, mask, &addresses, memories),
+            _ => false,
+        };
+        if done {
+            return Ok(());
+        }
         let mut near = None;
         for lane in memories.order(mask) {
             let address = addresses[lane];
@@ -103,6 +111,66 @@ impl Load {
             }
         }
         Ok(())
+    }
+}
+
+impl Load {
+    /// Loads for all threads at once, if all are right and in one allocation.
+    #[inline(always)]
+    fn from_global<const SIZE: usize>(
+        &self,
+        registers: &mut Registers,
+        mask: u32,
+        addresses: &Lanes<u64>,
+        memories: &Memories,
+    ) -> bool {
+        let Some(allocation) = self.access.together(addresses, mask, memories) else { return false };
+        for part in 0..self.access.count {
+            let mut row = [0; WARP];
+            for lane in lanes(mask) {
+                let offset = (addresses[lane] - allocation.address()) as usize + part * SIZE;
+                if !allocation.is_written::<SIZE>(offset) {
+                    return false;
+                }
+                row[lane] = allocation.load::<SIZE>(offset);
+            }
+            self.write::<SIZE>(registers, part, &row, mask);
+        }
+        true
+    }
+
+    /// Loads for all threads at once, if all are right.
+    #[inline(always)]
+    fn from_shared<const SIZE: usize>(
+        &self,
+        registers: &mut Registers,
+        mask: u32,
+        addresses: &Lanes<u64>,
+        memories: &mut Memories,
+    ) -> bool {
+        let size = (SIZE * self.access.count) as u64;
+        if !lanes(mask).all(|lane| addresses[lane].is_multiple_of(size)) {
+            return false;
+        }
+        let visitor = memories.visitor(0);
+        for part in 0..self.access.count {
+            let mut row = [0; WARP];
+            let addresses = map(addresses, |address| address.wrapping_add((part * SIZE) as u64));
+            if !memories.shared.load_row::<SIZE>(visitor, mask, &addresses, &mut row) {
+                return false;
+            }
+            self.write::<SIZE>(registers, part, &row, mask);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn write<const SIZE: usize>(&self, registers: &mut Registers, part: usize, row: &Lanes<u64>, mask: u32) {
+        let extend = |value| if self.signed { sign_extended::<SIZE>(value) } else { value };
+        match self.access.registers[part] {
+            (register, true) => u64::write(registers, register, &map(row, extend), mask),
+            (register, false) => u32::write(registers, register, &map(row, |value| extend(value) as u32), mask),
+        }
     }
 }
 
@@ -130,6 +198,21 @@ impl Store {
     fn run<const SIZE: usize>(&self, registers: &Registers, mask: u32, memories: &mut Memories) -> Result<(), Trouble> {
         let Access { space, count, .. } = self.access;
         let addresses = self.access.address.of(registers);
+        if space == Space::Global
+            && let Some(allocation) = self.access.together(&addresses, mask, memories)
+        {
+            for (part, (register, wide)) in self.access.registers[..count].iter().enumerate() {
+                for lane in memories.order(mask) {
+                    let value = match wide {
+                        true => registers.wide[usize::from(*register)][lane],
+                        false => registers.narrow[usize::from(*register)][lane].into(),
+                    };
+                    let offset = (addresses[lane] - allocation.address()) as usize + part * SIZE;
+                    allocation.store::<SIZE>(offset, value);
+                }
+            }
+            return Ok(());
+        }
         let mut near = None;
         for lane in memories.order(mask) {
             let address = addresses[lane];
@@ -186,6 +269,20 @@ impl Access {
         Ok((ty, Access { space, address: decoder.address(address)?, size, count, registers }))
     }
 
+    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one.
+    #[inline(always)]
+    fn together<'a>(&self, addresses: &Lanes<u64>, mask: u32, memories: &Memories<'a>) -> Option<&'a Allocation> {
+        let size = (self.size * self.count) as u64;
+        let (allocation, _) = memories.global.find(addresses[mask.trailing_zeros() as usize], size as usize)?;
+        let (start, last) = (allocation.address(), (allocation.size() as u64).checked_sub(size)?);
+        let inside = |address: u64| address.wrapping_sub(start) <= last && address.is_multiple_of(size);
+        match mask {
+            ALL => addresses.iter().fold(true, |all, address| all & inside(*address)),
+            _ => lanes(mask).all(|lane| inside(addresses[lane])),
+        }
+        .then_some(allocation)
+    }
+
     /// A vector is aligned as a whole.
     #[inline(always)]
     fn check_vector(&self, address: u64, access: &'static str) -> Result<(), Mistake> {
@@ -217,9 +314,9 @@ impl Address {
     pub fn of(&self, registers: &Registers) -> Lanes<u64> {
         match self.base {
             Base::None => [self.offset; WARP],
-            Base::Wide(register) => registers.wide[usize::from(register)].map(|base| base.wrapping_add(self.offset)),
+            Base::Wide(register) => map(&registers.wide[usize::from(register)], |base| base.wrapping_add(self.offset)),
             Base::Narrow(register) => {
-                registers.narrow[usize::from(register)].map(|base| base.wrapping_add(self.offset as u32).into())
+                map(&registers.narrow[usize::from(register)], |base| base.wrapping_add(self.offset as u32).into())
             }
         }
     }

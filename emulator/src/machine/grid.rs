@@ -26,7 +26,7 @@ pub struct Launch<'a> {
     pub global: &'a Global,
     /// Whether the last thread of a block goes first.
     pub reversed: bool,
-    /// The most instructions of a warp's threads together.
+    /// The most instructions of a warp.
     pub limit: u64,
 }
 

@@ -25,7 +25,9 @@ pub struct Warp {
     number: u32,
     /// How many barriers of its own it has passed.
     phase: u16,
-    /// Instructions that its threads ran.
+    /// Instructions that it ran, for one thread or for many.
+    issued: u64,
+    /// Instructions that its threads ran, a predicate before them true or not.
     instructions: u64,
 }
 
@@ -52,7 +54,18 @@ impl Warp {
         let left = launch.threads() - number * WARP as u32;
         let present = if left >= WARP as u32 { u32::MAX } else { (1 << left) - 1 };
         let local = Local::new(layout.local_bytes);
-        Warp { registers, local, places: [0; WARP], present, alive: 0, parked: 0, number, phase: 0, instructions: 0 }
+        Warp {
+            registers,
+            local,
+            places: [0; WARP],
+            present,
+            alive: 0,
+            parked: 0,
+            number,
+            phase: 0,
+            issued: 0,
+            instructions: 0,
+        }
     }
 
     /// To the start of the program, in a block.
@@ -60,7 +73,7 @@ impl Warp {
         self.places = [0; WARP];
         self.alive = self.present;
         self.parked = 0;
-        self.instructions = 0;
+        (self.issued, self.instructions) = (0, 0);
         self.local.clear();
         for (row, special) in &launch.program.layout.specials {
             self.registers.narrow[usize::from(*row)] = special_values(launch, *special, block, self.number);
@@ -105,6 +118,7 @@ impl Warp {
                 return Err((Trouble { lane, mistake: apart(self.parked) }, self.places[lane]));
             };
             self.parked &= !group;
+            let (threads, mut issued) = (u64::from(group.count_ones()), 0);
             while place < next {
                 let at = place;
                 let fail = move |trouble: Trouble| (trouble, at);
@@ -113,7 +127,7 @@ impl Warp {
                     None => group,
                     Some((predicate, negated)) => group & read_predicate(registers, predicate, negated),
                 };
-                self.instructions += u64::from(mask.count_ones());
+                issued += 1;
                 place += 1;
                 if mask == 0 {
                     continue;
@@ -124,7 +138,7 @@ impl Warp {
                     Operation::Store(store) => store.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Atomic(atomic) => atomic.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Branch(target) => {
-                        if self.instructions > launch.limit {
+                        if self.issued + issued > launch.limit {
                             let lane = mask.trailing_zeros() as usize;
                             return Err((Trouble { lane, mistake: Mistake::TooLong(launch.limit) }, at));
                         }
@@ -138,9 +152,8 @@ impl Warp {
                     Operation::Exit => {
                         self.alive &= !mask;
                         group &= !mask;
-                        if group == 0 {
-                            break;
-                        }
+                        // Those for whom the predicate is false go on, as a smaller group.
+                        break;
                     }
                     Operation::Barrier => {
                         if mask != self.alive {
@@ -149,6 +162,8 @@ impl Warp {
                         }
                         lanes(mask).for_each(|lane| self.places[lane] = place);
                         self.phase = memories.warp_phase;
+                        self.issued += issued;
+                        self.instructions += issued * threads;
                         return Ok(Stop::Barrier(at));
                     }
                     Operation::Collective(collective) => {
@@ -177,6 +192,8 @@ impl Warp {
             }
             lanes(group).for_each(|lane| self.places[lane] = place);
             self.phase = memories.warp_phase;
+            self.issued += issued;
+            self.instructions += issued * threads;
         }
     }
 }
