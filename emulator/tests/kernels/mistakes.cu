@@ -32,7 +32,9 @@ KERNEL early_return(float *y, int n) {
 
 KERNEL missing_barrier(float *y) {
     __shared__ float parts[64];
-    parts[threadIdx.x] = threadIdx.x;
+    parts[threadIdx.x] = 0;
+    __syncthreads();
+    parts[threadIdx.x] = threadIdx.x + 1;
     y[threadIdx.x] = parts[63 - threadIdx.x];
 }
 
