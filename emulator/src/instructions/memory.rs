@@ -88,8 +88,8 @@ impl Load {
         let Access { space, count, .. } = self.access;
         let addresses = self.access.address.of(registers);
         let done = match space {
-            Space::Global => self.from_global::<SIZE>(registers, mask, &addresses, memories),
-            Space::Shared => self.from_shared::<SIZE>(registers, mask, &addresses, memories),
+            Space::Global => self.of_global::<SIZE>(registers, mask, &addresses, memories),
+            Space::Shared => self.of_shared::<SIZE>(registers, mask, &addresses, memories),
             _ => false,
         };
         if done {
@@ -117,7 +117,7 @@ impl Load {
 impl Load {
     /// Loads for all threads at once, if all are right and in one allocation.
     #[inline(always)]
-    fn from_global<const SIZE: usize>(
+    fn of_global<const SIZE: usize>(
         &self,
         registers: &mut Registers,
         mask: u32,
@@ -141,7 +141,7 @@ impl Load {
 
     /// Loads for all threads at once, if all are right.
     #[inline(always)]
-    fn from_shared<const SIZE: usize>(
+    fn of_shared<const SIZE: usize>(
         &self,
         registers: &mut Registers,
         mask: u32,

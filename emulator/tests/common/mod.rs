@@ -47,8 +47,11 @@ macro_rules! launch {
     ($gpu:expr, $kernel:expr, $config:expr, $($argument:expr),*) => {{
         use cudarc::driver::PushKernelArg;
         let function = $gpu.module.load_function($kernel).unwrap();
-        let mut builder = $gpu.stream.launch_builder(&function);
-        // SAFETY: the arguments are those of the kernel.
-        unsafe { builder$(.arg($argument))*.launch($config) }.map(|_| ())
+        let (mut builder, config) = ($gpu.stream.launch_builder(&function), $config);
+        // A match, for arguments may be temporary.
+        match builder$(.arg($argument))* {
+            // SAFETY: the arguments are those of the kernel.
+            builder => unsafe { builder.launch(config) }.map(|_| ()),
+        }
     }};
 }
