@@ -1,4 +1,4 @@
-//! A stand-in for the CUDA driver.
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
 #[cfg(target_os = "linux")]
