@@ -149,7 +149,7 @@ impl Load {
         memories: &mut Memories,
     ) -> bool {
         let size = (SIZE * self.access.count) as u64;
-        if !lanes(mask).all(|lane| addresses[lane].is_multiple_of(size)) {
+        if !lanes(mask).all(|lane| aligned(addresses[lane], size)) {
             return false;
         }
         let visitor = memories.visitor(0);
@@ -275,7 +275,7 @@ impl Access {
         let size = (self.size * self.count) as u64;
         let (allocation, _) = memories.global.find(addresses[mask.trailing_zeros() as usize], size as usize)?;
         let (start, last) = (allocation.address(), (allocation.size() as u64).checked_sub(size)?);
-        let inside = |address: u64| address.wrapping_sub(start) <= last && address.is_multiple_of(size);
+        let inside = |address: u64| address.wrapping_sub(start) <= last && aligned(address, size);
         match mask {
             ALL => addresses.iter().fold(true, |all, address| all & inside(*address)),
             _ => lanes(mask).all(|lane| inside(addresses[lane])),
@@ -287,7 +287,7 @@ impl Access {
     #[inline(always)]
     fn check_vector(&self, address: u64, access: &'static str) -> Result<(), Mistake> {
         let size = self.size * self.count;
-        if self.count > 1 && !address.is_multiple_of(size as u64) {
+        if self.count > 1 && !aligned(address, size as u64) {
             return Err(Mistake::Misaligned { space: name(self.space), access, address, size });
         }
         Ok(())
@@ -331,6 +331,12 @@ fn name(space: Space) -> &'static str {
         Space::Parameter => "parameter",
         Space::Generic => "generic",
     }
+}
+
+/// Whether an address is a multiple of a power of two, without a division.
+#[inline(always)]
+fn aligned(address: u64, size: u64) -> bool {
+    address & (size - 1) == 0
 }
 
 fn sign_extended<const SIZE: usize>(value: u64) -> u64 {
