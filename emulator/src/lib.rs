@@ -5,6 +5,7 @@
 mod client;
 pub mod driver;
 pub mod faults;
+mod fused;
 pub mod instructions;
 pub mod machine;
 pub mod memory;
