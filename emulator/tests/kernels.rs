@@ -247,3 +247,29 @@ fn memory_of_the_module() {
     });
     assert_eq!(y, [0.0, 2.25, 4.5, 0.0]);
 }
+
+#[test]
+fn threads_know_who_they_are() {
+    let [grid_dim, block_dim] = [(2, 3, 4), (5, 3, 2)];
+    let y = both_ways(|gpu| {
+        let mut to = unsafe { gpu.stream.alloc::<i32>(24 * 30) }.unwrap();
+        launch!(gpu, "places", LaunchConfig { grid_dim, block_dim, shared_mem_bytes: 0 }, &mut to).unwrap();
+        gpu.stream.clone_dtoh(&to).unwrap()
+    });
+    for (i, found) in y.into_iter().enumerate() {
+        let (block, thread) = (i / 30, i % 30);
+        let digits = [block % 2, block / 2 % 3, block / 6, thread % 5, thread / 5 % 3, thread / 15];
+        assert_eq!(found, digits.into_iter().fold(0, |number, digit| 10 * number + digit as i32));
+    }
+}
+
+#[test]
+fn barriers_hold_the_warps_of_a_block_together() {
+    let y = both_ways(|gpu| {
+        let mut to = unsafe { gpu.stream.alloc::<i32>(96) }.unwrap();
+        launch!(gpu, "relay", blocks(1, 96, 0), &mut to, &3i32).unwrap();
+        gpu.stream.clone_dtoh(&to).unwrap()
+    });
+    let expected = (0..9).fold(1, |value, turn| 2 * value + turn % 3);
+    assert_eq!(y, [expected; 96]);
+}
