@@ -1,7 +1,7 @@
 //! Instructions in which the threads of a warp work together: shuffles, votes, and the barrier of a warp.
 
 use super::compare;
-use super::memory::Trouble;
+use super::reach::Trouble;
 use crate::faults::Mistake;
 use crate::machine::{Register, Registers, Value, WARP, lanes};
 use crate::program::{Decoder, Form};
