@@ -90,7 +90,7 @@ impl Session {
         (self.controls.lose_device)();
     }
 
-    /// Whether the last thread of a block goes first. Results must not depend on it.
+    /// Whether the last thread of a block goes first, and the last block. Results must not depend on it.
     pub fn set_reversed(&self, reversed: bool) {
         (self.controls.set_reversed)(reversed.into());
     }

@@ -158,7 +158,7 @@ fn shuffles_with_threads_that_take_no_part() {
     );
     let (_, report) = of_one_array("absent_shuffle", blocks(1, 32, 0));
     assert!(
-        report.contains("divergent warp: threads 0x0000ffff of the warp wait for threads that do not come"),
+        report.contains("divergent warp: threads 0xffffffff of the warp wait for threads that do not come"),
         "{report}"
     );
 }

@@ -17,7 +17,7 @@ pub struct Settings {
     pub version: i32,
     /// Whether the device is lost.
     pub lost: bool,
-    /// Whether the last thread of a block goes first.
+    /// Whether the last thread of a block goes first, and the last block.
     pub reversed: bool,
     /// The most instructions of a warp in a launch.
     pub instruction_limit: u64,
@@ -118,7 +118,7 @@ pub extern "C" fn emulator_lose_device() {
     lock().settings.lost = true;
 }
 
-/// Whether the last thread of a block goes first.
+/// Whether the last thread of a block goes first, and the last block.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_set_reversed(reversed: c_int) {
     lock().settings.reversed = reversed != 0;

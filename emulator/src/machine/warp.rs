@@ -152,6 +152,8 @@ impl Warp {
                     Operation::Exit => {
                         self.alive &= !mask;
                         group &= !mask;
+                        // Nobody waits for threads that have ended: those that wait look again.
+                        self.parked = 0;
                         // Those for whom the predicate is false go on, as a smaller group.
                         break;
                     }

@@ -67,6 +67,7 @@ KERNEL lonely_shuffle(float *y) {
 KERNEL absent_shuffle(float *y) {
     float v = threadIdx.x;
     if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);
+    else v = __shfl_up_sync(0xffffffff, v, 1);
     y[threadIdx.x] = v;
 }
 
