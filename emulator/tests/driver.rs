@@ -79,6 +79,7 @@ fn copies_are_checked_to_the_byte() {
         assert_eq!(error(result::memset_d8_sync(b + 14, 0, 4)), "CUDA_ERROR_INVALID_VALUE");
         // What was never written can't be read, and a copy within the device does not change that.
         assert_eq!(error(result::memcpy_dtoh_sync(&mut out, a + 2)), "CUDA_ERROR_ILLEGAL_ADDRESS");
+        assert_eq!(error(result::memcpy_dtoh_sync(&mut out, a + 6)), "CUDA_ERROR_ILLEGAL_ADDRESS");
         result::memcpy_dtod_sync(b, a + 2, 4).unwrap();
         assert_eq!(error(result::memcpy_dtoh_sync(&mut out, b)), "CUDA_ERROR_ILLEGAL_ADDRESS");
         assert!(gpu.session.reports()[4].contains("never written: byte 2 of an allocation of 16 bytes"));

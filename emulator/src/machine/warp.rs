@@ -269,3 +269,48 @@ impl Program {
         if dynamic == 0 { self.shared_bytes } else { self.dynamic_shared + dynamic as usize }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::faults::Mistake;
+    use crate::instructions::testing::Kernel;
+
+    const HALF: &str = "setp.lt.u32 %p1, %laneid, 16;";
+
+    #[test]
+    fn ways_that_part_meet_at_the_first_place_that_they_share() {
+        // The second half jumps over the first, and waits for it before the barrier.
+        let code = format!("{HALF} @%p1 bra $first; bra $end; $first: add.u32 %r0, %r0, 1; $end: bar.sync 0;");
+        let rows = Kernel::new(&code).registers(&[5], &[]).run().unwrap().2;
+        assert_eq!((rows[0][0], rows[0][15], rows[0][16], rows[0][31]), (6, 6, 5, 5));
+        // A loop that each thread leaves when it wants to.
+        let code =
+            "mov.u32 %r0, 0; $loop: add.u32 %r0, %r0, 1; setp.le.u32 %p1, %r0, %laneid; @%p1 bra $loop; bar.sync 0;";
+        let rows = Kernel::new(code).run().unwrap().2;
+        assert_eq!(rows[0], std::array::from_fn(|lane| lane as u32 + 1));
+    }
+
+    #[test]
+    fn a_predicate_keeps_threads_from_an_instruction() {
+        let rows = Kernel::new(&format!("{HALF} @%p1 mov.u32 %r0, 7; @!%p1 mov.u32 %r1, 8;")).run().unwrap().2;
+        assert_eq!((rows[0][15], rows[0][16], rows[1][15], rows[1][16]), (7, 0, 0, 8));
+        let rows = Kernel::new(&format!("{HALF} @%p1 ret; mov.u32 %r0, 7;")).run().unwrap().2;
+        assert_eq!((rows[0][15], rows[0][16]), (0, 7));
+    }
+
+    #[test]
+    fn a_barrier_needs_all_threads_of_the_warp() {
+        let divergent =
+            |code: &str| matches!(Kernel::new(&format!("{HALF} {code}")).run(), Err(Mistake::DivergentBarrier(_)));
+        assert!(divergent("@%p1 bar.sync 0;"));
+        assert!(divergent("@%p1 bra $far; bar.sync 0; ret; $far: bar.sync 0;"));
+        assert!(divergent("@%p1 ret; bar.sync 0;"));
+        assert!(!divergent("bar.sync 0; @%p1 ret;"));
+    }
+
+    #[test]
+    fn a_loop_without_end_is_ended() {
+        assert_eq!(Kernel::new("$loop: bra $loop;").run(), Err(Mistake::TooLong(1 << 20)));
+        assert_eq!(Kernel::new("trap;").run(), Err(Mistake::Trap));
+    }
+}
