@@ -242,9 +242,13 @@ impl Access {
         Ok((ty, Access { space, address: decoder.address(address)?, size, count, registers }))
     }
 
-    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one.
+    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one. None where each access is
+    /// to be looked at by itself.
     #[inline(always)]
     fn together<'a>(&self, addresses: &Lanes<u64>, mask: u32, memories: &Memories<'a>) -> Option<&'a Allocation> {
+        if memories.caller.is_some() {
+            return None;
+        }
         let size = (self.size * self.count) as u64;
         let (allocation, _) = memories.global.find(addresses[mask.trailing_zeros() as usize], size as usize)?;
         let (start, last) = (allocation.address(), (allocation.size() as u64).checked_sub(size)?);
