@@ -388,6 +388,18 @@ mod tests {
     }
 
     #[test]
+    fn vectors_in_shared_memory_are_aligned_as_a_whole() {
+        let run = |at: u32| {
+            let fill = "st.shared.v4.u32 [0], {%r1, %r1, %r1, %r1}; st.shared.v4.u32 [16], {%r1, %r1, %r1, %r1}; bar.warp.sync -1;";
+            Kernel::new(&format!("{fill} ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [{at}];")).shared(32).run()
+        };
+        assert!(run(16).is_ok());
+        assert!(matches!(run(8), Err(Mistake::Misaligned { space: "shared", size: 16, .. })));
+        let store = Kernel::new("st.shared.v2.u32 [4], {%r1, %r1};").shared(32).run();
+        assert!(matches!(store, Err(Mistake::Misaligned { space: "shared", access: "store", size: 8, .. })));
+    }
+
+    #[test]
     fn reads_of_what_was_never_written_are_reported() {
         let kernel = |code: &str| Kernel::new(code).global(&[0; 8]).unwritten(5..6).run();
         assert!(kernel("ld.global.u32 %r0, [%rd0];").is_ok());
