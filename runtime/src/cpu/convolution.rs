@@ -350,6 +350,7 @@ impl Columns<'_> {
             all[count] = run;
             count += 1;
         }
+        let mut pieces = Pieces::new(self.grid.x.step);
         for tap in 0..taps {
             // The first channel whose row of this tap is among them.
             let first = rows.start.saturating_sub(tap).div_ceil(taps);
@@ -358,7 +359,7 @@ impl Columns<'_> {
                 continue;
             }
             let channels = (rows.end - row).div_ceil(taps);
-            let mut pieces = Pieces::new(self.grid.x.step);
+            pieces.clear();
             let (y, x) = (tap / self.grid.x.taps, tap % self.grid.x.taps);
             let (inside_y, inside_x) = (self.grid.y.inside(y), self.grid.x.inside(x));
             let mut lane = 0;

@@ -22,6 +22,13 @@ struct Piece {
     at: isize,
 }
 
+impl Piece {
+    /// A bit for each lane.
+    fn mask(self) -> u16 {
+        (u16::MAX >> (LANES - (self.end - self.first))) << self.first
+    }
+}
+
 /// How a row is made.
 pub struct Pieces {
     step: usize,
@@ -36,6 +43,11 @@ impl Pieces {
     pub fn new(step: usize) -> Pieces {
         let none = Piece { first: 0, end: 0, at: 0 };
         Pieces { step, pieces: [[none; LANES]; VECTORS], counts: [0; VECTORS], last: 0 }
+    }
+
+    /// Zeros all over again.
+    pub fn clear(&mut self) {
+        (self.counts, self.last) = ([0; VECTORS], 0);
     }
 
     /// Some lanes of the row, the first of them from `at`.
@@ -76,16 +88,11 @@ impl Pieces {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86 {
     use std::arch::x86_64::{
-        __m512, __m512i, __mmask16, _mm512_mask_blend_ps, _mm512_mask_loadu_ps, _mm512_maskz_loadu_ps,
-        _mm512_permutex2var_ps, _mm512_set_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
+        __m512, __mmask16, _mm512_mask_blend_ps, _mm512_mask_loadu_ps, _mm512_maskz_loadu_ps, _mm512_permutex2var_ps,
+        _mm512_set_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
     };
 
-    use super::{LANES, Piece, Pieces, VECTORS};
-
-    /// Lanes `first..end`.
-    fn mask(first: usize, end: usize) -> u32 {
-        (u32::MAX >> (32 - (end - first))) << first
-    }
+    use super::{LANES, Pieces, VECTORS};
 
     /// # Safety
     /// Every lane of every piece is in the source, for `count` channels, and every row in the block.
@@ -100,28 +107,17 @@ mod x86 {
     ) {
         for vector in 0..VECTORS {
             let (mut source, mut to) = (source, to.wrapping_add(vector * LANES));
-            let pieces_of = &pieces.pieces[vector][..pieces.counts[vector]];
-            let mut parts = [(0, 0, 0); LANES];
-            for (part, Piece { first, end, at }) in parts.iter_mut().zip(pieces_of) {
-                *part = if pieces.step == 1 {
-                    (mask(*first, *end), 0, *at)
-                } else {
-                    // Every other lane of two vectors.
-                    let lanes = (*first..*end).fold(0, |mask, lane| mask | 1 << (2 * lane));
-                    (mask(*first, *end), lanes, *at)
-                };
-            }
-            let parts = &parts[..pieces_of.len()];
+            let parts = &pieces.pieces[vector][..pieces.counts[vector]];
             for _ in 0..count {
                 let mut sum = _mm512_setzero_ps();
-                for (lanes, every_other, at) in parts {
-                    let from = source.wrapping_offset(*at);
-                    // SAFETY: lanes outside of the masks are not read; the others are in the source, as the caller promised.
+                for part in parts {
+                    let from = source.wrapping_offset(part.at);
+                    // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller promised.
                     sum = unsafe {
                         if pieces.step == 1 {
-                            _mm512_mask_loadu_ps(sum, *lanes as __mmask16, from)
+                            _mm512_mask_loadu_ps(sum, part.mask(), from)
                         } else {
-                            every_second(sum, *lanes as __mmask16, *every_other, from)
+                            every_second(sum, part.mask(), from)
                         }
                     };
                 }
@@ -133,19 +129,27 @@ mod x86 {
         }
     }
 
+    /// The lanes of `mask` from every second element.
+    ///
     /// # Safety
-    /// The elements of the mask `every_other` can be read.
+    /// These elements can be read.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn every_second(sum: __m512, lanes: __mmask16, every_other: u32, from: *const f32) -> __m512 {
-        let even: __m512i = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    unsafe fn every_second(sum: __m512, mask: __mmask16, from: *const f32) -> __m512 {
+        let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        // Half of the lanes come from each of two vectors.
+        let [low, high] = [mask as u8, (mask >> 8) as u8].map(spread);
         // SAFETY: as the caller promised.
-        let (low, high) = unsafe {
-            (
-                _mm512_maskz_loadu_ps(every_other as __mmask16, from),
-                _mm512_maskz_loadu_ps((every_other >> LANES) as __mmask16, from.wrapping_add(LANES)),
-            )
-        };
-        _mm512_mask_blend_ps(lanes, sum, _mm512_permutex2var_ps(low, even, high))
+        let (low, high) =
+            unsafe { (_mm512_maskz_loadu_ps(low, from), _mm512_maskz_loadu_ps(high, from.wrapping_add(LANES))) };
+        _mm512_mask_blend_ps(mask, sum, _mm512_permutex2var_ps(low, even, high))
+    }
+
+    /// Bit `i` as bit `2 i`.
+    fn spread(bits: u8) -> __mmask16 {
+        let bits = u16::from(bits);
+        let bits = (bits | bits << 4) & 0x0f0f;
+        let bits = (bits | bits << 2) & 0x3333;
+        (bits | bits << 1) & 0x5555
     }
 }
