@@ -26,7 +26,8 @@ pub fn backward(layer: &Conv, step: &Step, part: Part) {
     if part != Part::Inputs {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
-            kernel_gradient(&g, step.read(Role::Input(0)), dy, dweight, step.adds(weight));
+            let room = step.write_if(Role::Workspace).unwrap_or_default();
+            kernel_gradient(&g, step.read(Role::Input(0)), dy, dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.map[0] * g.map[1]);

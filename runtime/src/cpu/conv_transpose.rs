@@ -27,7 +27,8 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
     if part != Part::Inputs {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
-            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight));
+            let room = step.write_if(Role::Workspace).unwrap_or_default();
+            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.image[0] * g.image[1]);

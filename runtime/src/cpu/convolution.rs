@@ -18,7 +18,9 @@ use plimsoll_plan::layers::window::Window;
 use super::correlation::{Grid, Run};
 use super::gather::Pieces;
 use super::microkernel::{HEIGHT, WIDTH};
-use super::product::{Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, product, transpose};
+use super::product::{
+    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, product, product_in_parts, transpose,
+};
 use super::{depthwise, parallel, vector};
 
 /// The sizes of a convolution.
@@ -206,8 +208,8 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
     }
 }
 
-/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`.
-pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool) {
+/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`. In `room` lie sums over parts of the batch.
+pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool, room: &mut [f32]) {
     if g.is_depthwise() {
         return depthwise::kernel_gradient(g, image, map, dkernel, adds);
     }
@@ -230,7 +232,7 @@ pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [
         let taps = Taps { grid: &grid, taps: g.taps(), width: g.kernel[1] };
         // SAFETY: every channel and tap has an element of its own in the row of each map.
         let target = unsafe { Target::new(dkernel, [g.maps, columns.columns()], g.rows(), taps, start) };
-        product(target, &maps, &columns);
+        product_in_parts(target, &maps, &columns, room);
     }
 }
 

@@ -268,6 +268,80 @@ impl<'a, P: Place> Target<'a, P> {
 
 /// `target = left * right`, added to what the target says.
 pub fn product<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right) {
+    product_in_tasks(&target, left, right, TASKS);
+}
+
+/// As [`product`], for a common extent that is long beside the result. It is cut into parts, as many as `room` has room for
+/// their results, which are added up.
+pub fn product_in_parts<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right, room: &mut [f32]) {
+    let (depth, size) = (left.depth(), target.rows * target.columns);
+    let parts = (room.len() / size.max(1)).min(TASKS).min(depth / DEPTH);
+    if parts < 2 {
+        return product(target, left, right);
+    }
+    // All but the last have whole blocks.
+    let length = depth.div_ceil(parts).next_multiple_of(DEPTH);
+    let parts = depth.div_ceil(length);
+    let room = &mut room[..parts * size];
+    parallel::chunks(room, size, |i, part| {
+        let range = i * length..depth.min((i + 1) * length);
+        let (left, right) = (Part { whole: left, range: range.clone() }, Part { whole: right, range });
+        product_in_tasks(&Target::rows(part, target.columns, Start::Zero), &left, &right, TASKS.div_ceil(parts));
+    });
+    let (sums, others) = room.split_at_mut(size);
+    parallel::chunks(sums, parallel::CHUNK, |i, sums| {
+        for other in others.chunks_exact(size) {
+            sums.iter_mut().zip(&other[i * parallel::CHUNK..]).for_each(|(sum, x)| *sum += x);
+        }
+    });
+    for first in (0..target.columns).step_by(WIDTH) {
+        let columns = first..target.columns.min(first + WIDTH);
+        let segments = target.segments(columns.clone());
+        for (row, sums) in sums.chunks_exact(target.columns).enumerate() {
+            let mut tile = [0.0; WIDTH];
+            tile[..columns.len()].copy_from_slice(&sums[columns.clone()]);
+            // SAFETY: there is one task, and `segments` checked that the result is within its elements.
+            unsafe { target.store(row, &segments, &mut tile, target.start) };
+        }
+    }
+}
+
+/// A part of the common extent.
+struct Part<'a, T> {
+    whole: &'a T,
+    range: Range<usize>,
+}
+
+impl<T: Left> Left for Part<'_, T> {
+    fn rows(&self) -> usize {
+        self.whole.rows()
+    }
+
+    fn depth(&self) -> usize {
+        self.range.len()
+    }
+
+    fn copies(&self) -> bool {
+        self.whole.copies()
+    }
+
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+        self.whole.tile(rows, self.range.start + depth.start..self.range.start + depth.end, copy)
+    }
+}
+
+impl<T: Right> Right for Part<'_, T> {
+    fn columns(&self) -> usize {
+        self.whole.columns()
+    }
+
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
+        self.whole.pack(self.range.start + depth.start..self.range.start + depth.end, columns, block);
+    }
+}
+
+/// As [`product`], cut into no more than so many tasks.
+fn product_in_tasks<P: Place>(target: &Target<P>, left: &impl Left, right: &impl Right, most: usize) {
     let (rows, columns, depth) = (left.rows(), right.columns(), left.depth());
     assert_eq!([rows, columns], [target.rows, target.columns], "the result is of another size");
     if rows == 0 || columns == 0 {
@@ -276,21 +350,21 @@ pub fn product<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right
     assert!(depth > 0, "a product of nothing");
     let tiles = rows.div_ceil(HEIGHT);
     let panels = columns.div_ceil(WIDTH);
-    let [row_blocks, column_blocks] = grid([tiles, panels], rows * columns * depth, left.copies());
+    let [row_blocks, column_blocks] =
+        grid([tiles, panels], (rows * columns * depth / TASK).clamp(1, most), left.copies());
     let task = |i: usize| {
         let (i, j) = (i / column_blocks, i % column_blocks);
         let rows = i * tiles / row_blocks * HEIGHT..rows.min((i + 1) * tiles / row_blocks * HEIGHT);
         let columns = j * panels / column_blocks * WIDTH..columns.min((j + 1) * panels / column_blocks * WIDTH);
         for first in columns.clone().step_by(COLUMNS) {
-            block(&target, left, right, rows.clone(), first..columns.end.min(first + COLUMNS));
+            block(target, left, right, rows.clone(), first..columns.end.min(first + COLUMNS));
         }
     };
     parallel::for_each(row_blocks * column_blocks, task);
 }
 
-/// How many blocks of rows and of columns make tasks: enough tasks, and as little as can be copied twice.
-fn grid([tiles, panels]: [usize; 2], multiply_adds: usize, copies_left: bool) -> [usize; 2] {
-    let tasks = (multiply_adds / TASK).clamp(1, TASKS);
+/// How many blocks of rows and of columns make so many tasks, so that as little as can be is copied twice.
+fn grid([tiles, panels]: [usize; 2], tasks: usize, copies_left: bool) -> [usize; 2] {
     let whole = panels.div_ceil(PANELS);
     let columns = (1..=tasks.min(panels)).min_by_key(|columns| {
         let rows = tasks.div_ceil(*columns).min(tiles);
@@ -313,13 +387,9 @@ fn block<P: Place>(
     let mut panels = [const { MaybeUninit::uninit() }; DEPTH * COLUMNS];
     let mut copy = [0.0; HEIGHT * DEPTH];
     let mut tile: Tile = [[0.0; WIDTH]; HEIGHT];
-    let mut segments = [const { Segments::new() }; PANELS];
+    let mut segments = [Segments::default(); PANELS];
     for (first, segments) in columns.clone().step_by(WIDTH).zip(&mut segments) {
-        segments.set(&target.place, first..columns.end.min(first + WIDTH));
-        assert!(
-            (target.rows - 1) * target.row + segments.last < target.length,
-            "the result ends outside of its elements"
-        );
+        *segments = target.segments(first..columns.end.min(first + WIDTH));
     }
     let count = columns.len().div_ceil(WIDTH);
     let mut start = target.start;
@@ -338,13 +408,8 @@ fn block<P: Place>(
                 // SAFETY: the rows are within their elements, as was checked, and `pack` has written the panel.
                 unsafe { multiply(part, panel.as_ptr().cast(), depth.len(), segments.width, &mut tile) };
                 for (i, sums) in tile[..height].iter_mut().enumerate() {
-                    let (adds, to) =
-                        (matches!(start, Start::Target), target.elements.wrapping_add((row + i) * target.row));
-                    if let Start::Bias(bias) = start {
-                        sums.iter_mut().for_each(|sum| *sum += bias[row + i]);
-                    }
-                    // SAFETY: the result is within its elements, as was checked, and no other task has these rows and columns.
-                    unsafe { segments.store(to, sums, adds) };
+                    // SAFETY: no other task has these rows and columns.
+                    unsafe { target.store(row + i, segments, sums, start) };
                 }
             }
         }
@@ -352,7 +417,35 @@ fn block<P: Place>(
     }
 }
 
+impl<P: Place> Target<'_, P> {
+    /// The columns of a panel.
+    fn segments(&self, columns: Range<usize>) -> Segments {
+        let mut offsets = [0; WIDTH];
+        let offsets = &mut offsets[..columns.len()];
+        self.place.offsets(columns, offsets);
+        let segments = Segments::of(offsets);
+        assert!((self.rows - 1) * self.row + segments.last < self.length, "the result ends outside of its elements");
+        segments
+    }
+
+    /// Writes a row's sums in some columns, added to what `start` says.
+    ///
+    /// # Safety
+    /// Nobody else writes the row in these columns.
+    #[inline]
+    unsafe fn store(&self, row: usize, segments: &Segments, sums: &mut [f32; WIDTH], start: Start) {
+        debug_assert!(row < self.rows);
+        if let Start::Bias(bias) = start {
+            sums.iter_mut().for_each(|sum| *sum += bias[row]);
+        }
+        let to = self.elements.wrapping_add(row * self.row);
+        // SAFETY: the result is within its elements, as `segments` checked, and is this caller's.
+        unsafe { segments.store(to, sums, matches!(start, Start::Target)) };
+    }
+}
+
 /// The columns of a panel in the result, in segments that are contiguous.
+#[derive(Clone, Copy, Default)]
 struct Segments {
     /// Of each, how many columns and where the first is.
     parts: [(usize, usize); WIDTH],
@@ -364,26 +457,20 @@ struct Segments {
 }
 
 impl Segments {
-    const fn new() -> Segments {
-        Segments { parts: [(0, 0); WIDTH], count: 0, width: 0, last: 0 }
-    }
-
-    fn set(&mut self, place: &impl Place, columns: Range<usize>) {
-        let mut offsets = [0; WIDTH];
-        let offsets = &mut offsets[..columns.len()];
-        place.offsets(columns, offsets);
-        (self.count, self.width, self.last) = (0, offsets.len(), 0);
+    fn of(offsets: &[usize]) -> Segments {
+        let mut segments = Segments { width: offsets.len(), ..Segments::default() };
         let mut next = None;
         for offset in offsets.iter().copied() {
             if next == Some(offset) {
-                self.parts[self.count - 1].0 += 1;
+                segments.parts[segments.count - 1].0 += 1;
             } else {
-                self.parts[self.count] = (1, offset);
-                self.count += 1;
+                segments.parts[segments.count] = (1, offset);
+                segments.count += 1;
             }
             next = Some(offset + 1);
-            self.last = self.last.max(offset);
+            segments.last = segments.last.max(offset);
         }
+        segments
     }
 
     /// Writes or adds a row of sums.
