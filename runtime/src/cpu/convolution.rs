@@ -345,6 +345,7 @@ impl Columns<'_> {
 
     /// Writes some rows in up to [`WIDTH`] columns, as rows of [`WIDTH`] elements, zeros after the last column.
     fn write(&self, rows: Range<usize>, columns: Range<usize>, to: &mut Block) {
+        let Grid { y, x, .. } = &self.grid;
         let taps = self.grid.taps();
         let mut all = [Run::default(); WIDTH];
         let mut count = 0;
@@ -352,32 +353,35 @@ impl Columns<'_> {
             all[count] = run;
             count += 1;
         }
-        let mut pieces = Pieces::new(self.grid.x.step);
-        for tap in 0..taps {
-            // The first channel whose row of this tap is among them.
-            let first = rows.start.saturating_sub(tap).div_ceil(taps);
-            let row = first * taps + tap;
-            if row >= rows.end {
-                continue;
-            }
-            let channels = (rows.end - row).div_ceil(taps);
-            pieces.clear();
-            let (y, x) = (tap / self.grid.x.taps, tap % self.grid.x.taps);
-            let (inside_y, inside_x) = (self.grid.y.inside(y), self.grid.x.inside(x));
-            let mut lane = 0;
-            for run in &all[..count] {
-                let from = inside_x.start.clamp(run.x, run.x + run.length);
-                let end = inside_x.end.clamp(run.x, run.x + run.length);
-                if inside_y.contains(&run.y) && from < end {
-                    let at_y = (run.y * self.grid.y.step).cast_signed() + self.grid.y.start(y);
-                    let at_x = (from * self.grid.x.step).cast_signed() + self.grid.x.start(x);
-                    let at = run.sample * self.sample + at_y.cast_unsigned() * self.width + at_x.cast_unsigned();
-                    pieces.push(lane + from - run.x..lane + end - run.x, at);
+        // A tap has a row for each channel, but for the first and the last channels perhaps.
+        let [(first, before), (last, until)] = [rows.start, rows.end].map(|row| (row / taps, row % taps));
+        let mut pieces = Pieces::new(x.step);
+        for ty in 0..y.taps {
+            let (inside_y, start_y) = (y.inside(ty), y.start(ty));
+            for tx in 0..x.taps {
+                let tap = ty * x.taps + tx;
+                let channels = first + usize::from(tap < before)..last + usize::from(tap < until);
+                if channels.is_empty() {
+                    continue;
                 }
-                lane += run.length;
+                let (inside_x, start_x) = (x.inside(tx), x.start(tx));
+                pieces.clear();
+                let mut lane = 0;
+                for run in &all[..count] {
+                    let from = inside_x.start.clamp(run.x, run.x + run.length);
+                    let end = inside_x.end.clamp(run.x, run.x + run.length);
+                    if inside_y.contains(&run.y) && from < end {
+                        let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
+                        let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
+                        let at = run.sample * self.sample + at_y * self.width + at_x;
+                        pieces.push(lane + from - run.x..lane + end - run.x, at);
+                    }
+                    lane += run.length;
+                }
+                let to = &mut to[(channels.start * taps + tap - rows.start) * WIDTH..];
+                let source = &self.source[channels.start * self.channel..];
+                pieces.gather(source, self.channel, channels.len(), to, taps * WIDTH);
             }
-            let source = &self.source[first * self.channel..];
-            pieces.gather(source, self.channel, channels, &mut to[(row - rows.start) * WIDTH..], taps * WIDTH);
         }
     }
 }

@@ -87,8 +87,13 @@ impl Axis {
     /// The results of which tap `j` is on the source.
     pub fn inside(&self, tap: usize) -> Range<usize> {
         let start = self.start(tap);
-        let first = (-start).max(0).cast_unsigned().div_ceil(self.step);
-        let end = (self.extent.cast_signed() - start).max(0).cast_unsigned().div_ceil(self.step).min(self.count);
+        let steps = |distance: isize| {
+            let distance = distance.max(0).cast_unsigned();
+            // Most steps are 1, and a division takes long.
+            if self.step == 1 { distance } else { distance.div_ceil(self.step) }
+        };
+        let first = steps(-start);
+        let end = steps(self.extent.cast_signed() - start).min(self.count);
         first.min(end)..end
     }
 }

@@ -8,6 +8,7 @@ use plimsoll_plan::schedule::Role;
 
 use super::parallel;
 use super::step::Step;
+use super::vector::wide;
 use crate::element::Element;
 
 /// The taps of one window along one axis.
@@ -96,22 +97,74 @@ impl<'a> Planes<'a> {
         }
     }
 
-    /// The maxima of a plane; `place` is told where each was found.
-    fn max(&self, input: &[f32], output: &mut [f32], mut place: impl FnMut(usize, usize)) {
+    /// The maxima of a plane; where there is an index, the place of each within its window.
+    fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+        if let Windows::Sliding { window, .. } = self.windows {
+            let width = self.output[1];
+            for (y, output) in output.chunks_exact_mut(width).enumerate() {
+                let rows = self.span(0, y);
+                // Inference keeps no index.
+                let mut none = [I::new(0); 0];
+                let index = index.as_mut().map_or(&mut none[..], |index| &mut index[y * width..][..width]);
+                self.max_row(window, rows, input, output, index);
+            }
+            return;
+        }
         self.for_each(|position, rows, columns| {
-            let (mut max, mut index) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
+            let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
             for ky in rows.first..rows.end {
                 let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
                 for kx in columns.first..columns.end {
                     let x = row[columns.at(kx)];
                     if x > max || x.is_nan() {
-                        (max, index) = (x, ky * columns.taps + kx);
+                        (max, place) = (x, ky * columns.taps + kx);
                     }
                 }
             }
             output[position] = max;
-            place(position, index);
+            if let Some(index) = &mut index {
+                index[position] = I::new(place);
+            }
         });
+    }
+
+    /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
+    fn max_row<I: Index>(&self, window: &Window, rows: Span, input: &[f32], output: &mut [f32], index: &mut [I]) {
+        let [taps, stride, padding, dilation] =
+            [window.kernel, window.stride, window.padding, window.dilation].map(|x| x[1] as usize);
+        output.fill(f32::NEG_INFINITY);
+        for ky in rows.first..rows.end {
+            let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
+            // Windows begin to have a tap at smaller places than the tap before.
+            let mut before = self.output[1];
+            for kx in 0..taps {
+                let offset = kx * dilation;
+                let first = padding.saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                let end = (self.input[1] + padding).saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                if first >= end {
+                    continue;
+                }
+                let row = &row[first * stride + offset - padding..];
+                let place = I::new(ky * taps + kx);
+                // A window's first tap is its maximum until now, even if it is minus infinity.
+                if ky == rows.first && !index.is_empty() {
+                    index[first..before.clamp(first, end)].fill(place);
+                }
+                before = first;
+                let output = &mut output[first..end];
+                if index.is_empty() {
+                    let mut none = [I::new(0); 0];
+                    wide(|| take_larger(row, stride, output, &mut none, place));
+                } else {
+                    let index = &mut index[first..end];
+                    wide(|| match stride {
+                        1 => take_larger(row, 1, output, index, place),
+                        2 => take_larger(row, 2, output, index, place),
+                        _ => take_larger(row, stride, output, index, place),
+                    });
+                }
+            }
+        }
     }
 
     /// The means of a plane.
@@ -139,6 +192,26 @@ impl<'a> Planes<'a> {
                 }
             }
         });
+    }
+}
+
+/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index, if there is
+/// one.
+#[inline(always)]
+fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
+    let row = &row[..(output.len() - 1) * stride + 1];
+    let is_taken = |max: f32, x: f32| x > max || x.is_nan();
+    if index.is_empty() {
+        for (i, max) in output.iter_mut().enumerate() {
+            *max = if is_taken(*max, row[i * stride]) { row[i * stride] } else { *max };
+        }
+        return;
+    }
+    let index = &mut index[..output.len()];
+    for i in 0..output.len() {
+        let (max, x) = (output[i], row[i * stride]);
+        output[i] = if is_taken(max, x) { x } else { max };
+        index[i] = if is_taken(max, x) { place } else { index[i] };
     }
 }
 
@@ -205,7 +278,7 @@ fn max(planes: Planes, step: &Step) {
     let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
     let index = Role::Saved(0);
     match step.has(index).then(|| step.bytes(index) / y.len()) {
-        None => parallel::chunks(y, planes.positions(), |i, y| planes.max(plane(x, i, planes.pixels()), y, |_, _| {})),
+        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(plane(x, i, planes.pixels()), y, None)),
         Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
         Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
     }
@@ -214,7 +287,7 @@ fn max(planes: Planes, step: &Step) {
 fn indexed_max<I: Index>(planes: Planes, x: &[f32], y: &mut [f32], index: &mut [I]) {
     let size = planes.positions();
     parallel::chunks2((y, size), (index, size), |i, y, index| {
-        planes.max(plane(x, i, planes.pixels()), y, |position, place| index[position] = I::new(place));
+        planes.max(plane(x, i, planes.pixels()), y, Some(index));
     });
 }
 

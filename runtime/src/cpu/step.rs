@@ -14,6 +14,7 @@ use plimsoll_plan::shape::ValueType;
 
 use super::memory::Memory;
 use super::parallel;
+use super::vector::wide;
 use crate::device::Arguments;
 use crate::element::Element;
 use crate::program::{Instruction, Program};
@@ -307,7 +308,7 @@ impl<'a> Pair<'a> {
 
     /// Puts `f(i, x)` in place of every `x`, on this thread.
     pub fn map(&mut self, f: impl Fn(usize, f32) -> f32) {
-        match self {
+        wide(|| match self {
             Pair::InPlace(values) => values.iter_mut().enumerate().for_each(|(i, x)| *x = f(i, *x)),
             Pair::Apart { from, to, adds: false } => {
                 to.iter_mut().zip(from.iter()).enumerate().for_each(|(i, (y, x))| *y = f(i, *x));
@@ -315,12 +316,12 @@ impl<'a> Pair<'a> {
             Pair::Apart { from, to, adds: true } => {
                 to.iter_mut().zip(from.iter()).enumerate().for_each(|(i, (y, x))| *y += f(i, *x));
             }
-        }
+        });
     }
 
     /// Puts `f(x, o)` in place of every `x`, where `o` is the element of `other` at its place, on this thread.
     pub fn zip(&mut self, other: &[f32], f: impl Fn(f32, f32) -> f32) {
-        match self {
+        wide(|| match self {
             Pair::InPlace(values) => values.iter_mut().zip(other).for_each(|(x, o)| *x = f(*x, *o)),
             Pair::Apart { from, to, adds: false } => {
                 to.iter_mut().zip(from.iter()).zip(other).for_each(|((y, x), o)| *y = f(*x, *o));
@@ -328,7 +329,7 @@ impl<'a> Pair<'a> {
             Pair::Apart { from, to, adds: true } => {
                 to.iter_mut().zip(from.iter()).zip(other).for_each(|((y, x), o)| *y += f(*x, *o));
             }
-        }
+        });
     }
 
     /// Calls `work` with every chunk of `size` elements and its number, on several threads.
