@@ -101,14 +101,19 @@ impl<'a> Planes<'a> {
     fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
         if let Windows::Sliding { window, .. } = self.windows {
             let width = self.output[1];
-            for (y, output) in output.chunks_exact_mut(width).enumerate() {
-                let rows = self.span(0, y);
-                // Inference keeps no index.
-                let mut none = [I::new(0); 0];
-                let index = index.as_mut().map_or(&mut none[..], |index| &mut index[y * width..][..width]);
-                self.max_row(window, rows, input, output, index);
-            }
-            return;
+            return wide(|| {
+                for (y, output) in output.chunks_exact_mut(width).enumerate() {
+                    let rows = self.span(0, y);
+                    // Inference keeps no index.
+                    let mut none = [I::new(0); 0];
+                    let index = index.as_mut().map_or(&mut none[..], |index| &mut index[y * width..][..width]);
+                    match window.stride[1] {
+                        1 => self.max_row(window, 1, rows, input, output, index),
+                        2 => self.max_row(window, 2, rows, input, output, index),
+                        stride => self.max_row(window, stride as usize, rows, input, output, index),
+                    }
+                }
+            });
         }
         self.for_each(|position, rows, columns| {
             let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
@@ -129,9 +134,17 @@ impl<'a> Planes<'a> {
     }
 
     /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
-    fn max_row<I: Index>(&self, window: &Window, rows: Span, input: &[f32], output: &mut [f32], index: &mut [I]) {
-        let [taps, stride, padding, dilation] =
-            [window.kernel, window.stride, window.padding, window.dilation].map(|x| x[1] as usize);
+    #[inline(always)]
+    fn max_row<I: Index>(
+        &self,
+        window: &Window,
+        stride: usize,
+        rows: Span,
+        input: &[f32],
+        output: &mut [f32],
+        index: &mut [I],
+    ) {
+        let [taps, padding, dilation] = [window.kernel, window.padding, window.dilation].map(|x| x[1] as usize);
         output.fill(f32::NEG_INFINITY);
         for ky in rows.first..rows.end {
             let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
@@ -151,18 +164,8 @@ impl<'a> Planes<'a> {
                     index[first..before.clamp(first, end)].fill(place);
                 }
                 before = first;
-                let output = &mut output[first..end];
-                if index.is_empty() {
-                    let mut none = [I::new(0); 0];
-                    wide(|| take_larger(row, stride, output, &mut none, place));
-                } else {
-                    let index = &mut index[first..end];
-                    wide(|| match stride {
-                        1 => take_larger(row, 1, output, index, place),
-                        2 => take_larger(row, 2, output, index, place),
-                        _ => take_larger(row, stride, output, index, place),
-                    });
-                }
+                let index = if index.is_empty() { &mut index[..] } else { &mut index[first..end] };
+                take_larger(row, stride, &mut output[first..end], index, place);
             }
         }
     }
@@ -199,19 +202,30 @@ impl<'a> Planes<'a> {
 /// one.
 #[inline(always)]
 fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
-    let row = &row[..(output.len() - 1) * stride + 1];
-    let is_taken = |max: f32, x: f32| x > max || x.is_nan();
     if index.is_empty() {
-        for (i, max) in output.iter_mut().enumerate() {
-            *max = if is_taken(*max, row[i * stride]) { row[i * stride] } else { *max };
+        // Then their place goes into a number that nobody reads.
+        let mut places = [place; 64];
+        for (i, output) in output.chunks_mut(places.len()).enumerate() {
+            take_larger(&row[i * places.len() * stride..], stride, output, &mut places, place);
         }
         return;
     }
-    let index = &mut index[..output.len()];
-    for i in 0..output.len() {
-        let (max, x) = (output[i], row[i * stride]);
-        output[i] = if is_taken(max, x) { x } else { max };
-        index[i] = if is_taken(max, x) { place } else { index[i] };
+    let take = |((max, index), x): ((&mut f32, &mut I), f32)| {
+        let is_taken = x > *max || x.is_nan();
+        *max = if is_taken { x } else { *max };
+        *index = if is_taken { place } else { *index };
+    };
+    match stride {
+        1 => output.iter_mut().zip(index).zip(row.iter().copied()).for_each(take),
+        2 => {
+            // The last one may be without a neighbour.
+            let (pairs, last) = row.as_chunks::<2>();
+            let whole = pairs.len().min(output.len());
+            let ((output, outputs), (index, indices)) = (output.split_at_mut(whole), index.split_at_mut(whole));
+            output.iter_mut().zip(index).zip(pairs.iter().map(|pair| pair[0])).for_each(take);
+            outputs.iter_mut().zip(indices).zip(last.iter().copied()).for_each(take);
+        }
+        _ => output.iter_mut().zip(index).zip(row.iter().copied().step_by(stride)).for_each(take),
     }
 }
 

@@ -307,8 +307,9 @@ impl<'a> Pair<'a> {
     }
 
     /// Puts `f(i, x)` in place of every `x`, on this thread.
+    #[inline(always)]
     pub fn map(&mut self, f: impl Fn(usize, f32) -> f32) {
-        wide(|| match self {
+        match self {
             Pair::InPlace(values) => values.iter_mut().enumerate().for_each(|(i, x)| *x = f(i, *x)),
             Pair::Apart { from, to, adds: false } => {
                 to.iter_mut().zip(from.iter()).enumerate().for_each(|(i, (y, x))| *y = f(i, *x));
@@ -316,12 +317,13 @@ impl<'a> Pair<'a> {
             Pair::Apart { from, to, adds: true } => {
                 to.iter_mut().zip(from.iter()).enumerate().for_each(|(i, (y, x))| *y += f(i, *x));
             }
-        });
+        }
     }
 
     /// Puts `f(x, o)` in place of every `x`, where `o` is the element of `other` at its place, on this thread.
+    #[inline(always)]
     pub fn zip(&mut self, other: &[f32], f: impl Fn(f32, f32) -> f32) {
-        wide(|| match self {
+        match self {
             Pair::InPlace(values) => values.iter_mut().zip(other).for_each(|(x, o)| *x = f(*x, *o)),
             Pair::Apart { from, to, adds: false } => {
                 to.iter_mut().zip(from.iter()).zip(other).for_each(|((y, x), o)| *y = f(*x, *o));
@@ -329,7 +331,7 @@ impl<'a> Pair<'a> {
             Pair::Apart { from, to, adds: true } => {
                 to.iter_mut().zip(from.iter()).zip(other).for_each(|((y, x), o)| *y += f(*x, *o));
             }
-        });
+        }
     }
 
     /// Calls `work` with every chunk of `size` elements and its number, on several threads.
@@ -388,11 +390,11 @@ impl<'a> Pair<'a> {
 
     /// [`map`](Pair::map) without the index, on several threads.
     pub fn par_map(self, f: impl Fn(f32) -> f32 + Sync + Send) {
-        self.chunks(parallel::CHUNK, |_, mut chunk| chunk.map(|_, x| f(x)));
+        self.chunks(parallel::CHUNK, |_, mut chunk| wide(|| chunk.map(|_, x| f(x))));
     }
 
     /// [`zip`](Pair::zip) on several threads.
     pub fn par_zip(self, other: &[f32], f: impl Fn(f32, f32) -> f32 + Sync + Send) {
-        self.chunks(parallel::CHUNK, |i, mut chunk| chunk.zip(&other[i * parallel::CHUNK..], &f));
+        self.chunks(parallel::CHUNK, |i, mut chunk| wide(|| chunk.zip(&other[i * parallel::CHUNK..], &f)));
     }
 }
