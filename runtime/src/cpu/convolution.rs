@@ -19,7 +19,8 @@ use super::correlation::{Grid, Run};
 use super::gather::Pieces;
 use super::microkernel::{HEIGHT, WIDTH};
 use super::product::{
-    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, product, product_in_parts, transpose,
+    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, copy_strided, product, product_in_parts,
+    transpose,
 };
 use super::{depthwise, parallel, vector};
 
@@ -438,11 +439,7 @@ impl Left for Kernel<'_> {
         let (mut channel, mut tap) = (depth.start / taps, depth.start % taps);
         for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
             let from = &elements[channel * self.channel + self.grid.tap(tap, self.width)..];
-            if self.row == 1 {
-                to[..rows.len()].copy_from_slice(&from[..rows.len()]);
-            } else {
-                to[..rows.len()].iter_mut().zip(from.iter().step_by(self.row)).for_each(|(to, x)| *to = *x);
-            }
+            copy_strided(from, self.row, &mut to[..rows.len()]);
             tap += 1;
             if tap == taps {
                 (channel, tap) = (channel + 1, 0);
