@@ -267,7 +267,18 @@ impl Left for Maps<'_> {
         if position + depth.len() <= self.positions {
             return Rows { elements: &at(sample, rows.start)[position..], row: self.positions, column: 1 };
         }
-        // Across samples.
+        if self.positions < WIDTH {
+            // Across many samples.
+            for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
+                copy_strided(&at(sample, rows.start)[position..], self.positions, &mut to[..rows.len()]);
+                position += 1;
+                if position == self.positions {
+                    (sample, position) = (sample + 1, 0);
+                }
+            }
+            return Rows { elements: copy, row: 1, column: HEIGHT };
+        }
+        // Across some samples.
         let mut done = 0;
         while done < depth.len() {
             let length = (self.positions - position).min(depth.len() - done);
@@ -369,8 +380,8 @@ impl Columns<'_> {
                 pieces.clear();
                 let mut lane = 0;
                 for run in &all[..count] {
-                    let from = inside_x.start.clamp(run.x, run.x + run.length);
-                    let end = inside_x.end.clamp(run.x, run.x + run.length);
+                    let from = inside_x.start.max(run.x);
+                    let end = inside_x.end.min(run.x + run.length);
                     if inside_y.contains(&run.y) && from < end {
                         let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
                         let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();

@@ -149,19 +149,17 @@ impl Right for Matrix<'_> {
 /// Copies elements that are `step` apart.
 #[inline]
 pub fn copy_strided(from: &[f32], step: usize, to: &mut [f32]) {
-    if step == 1 {
-        return to.copy_from_slice(&from[..to.len()]);
-    }
-    match to.first_chunk_mut::<HEIGHT>() {
-        // A whole tile's column, without a check for each element.
-        Some(to) => {
+    match (<&mut [f32; HEIGHT]>::try_from(&mut *to), step) {
+        // A whole column of a tile, without a call or a check for each element.
+        (Ok(to), 1) => *to = *from.first_chunk().expect("as many elements"),
+        (Ok(to), _) => {
             assert!((HEIGHT - 1) * step < from.len(), "the last element is outside");
             for (i, to) in to.iter_mut().enumerate() {
                 // SAFETY: no further than the last, which was checked.
                 *to = unsafe { *from.get_unchecked(i * step) };
             }
         }
-        None => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, x)| *to = *x),
+        (Err(_), _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, x)| *to = *x),
     }
 }
 
