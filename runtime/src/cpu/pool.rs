@@ -8,6 +8,7 @@ use plimsoll_plan::schedule::Role;
 
 use super::parallel;
 use super::step::Step;
+use super::vector::wide;
 use crate::element::Element;
 
 /// The taps of one window along one axis.
@@ -96,22 +97,77 @@ impl<'a> Planes<'a> {
         }
     }
 
-    /// The maxima of a plane; `place` is told where each was found.
-    fn max(&self, input: &[f32], output: &mut [f32], mut place: impl FnMut(usize, usize)) {
+    /// The maxima of a plane; where there is an index, the place of each within its window.
+    fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+        if let Windows::Sliding { window, .. } = self.windows {
+            let width = self.output[1];
+            return wide(|| {
+                for (y, output) in output.chunks_exact_mut(width).enumerate() {
+                    let rows = self.span(0, y);
+                    // Inference keeps no index.
+                    let mut none = [I::new(0); 0];
+                    let index = index.as_mut().map_or(&mut none[..], |index| &mut index[y * width..][..width]);
+                    match window.stride[1] {
+                        1 => self.max_row(window, 1, rows, input, output, index),
+                        2 => self.max_row(window, 2, rows, input, output, index),
+                        stride => self.max_row(window, stride as usize, rows, input, output, index),
+                    }
+                }
+            });
+        }
         self.for_each(|position, rows, columns| {
-            let (mut max, mut index) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
+            let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
             for ky in rows.first..rows.end {
                 let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
                 for kx in columns.first..columns.end {
                     let x = row[columns.at(kx)];
                     if x > max || x.is_nan() {
-                        (max, index) = (x, ky * columns.taps + kx);
+                        (max, place) = (x, ky * columns.taps + kx);
                     }
                 }
             }
             output[position] = max;
-            place(position, index);
+            if let Some(index) = &mut index {
+                index[position] = I::new(place);
+            }
         });
+    }
+
+    /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
+    #[inline(always)]
+    fn max_row<I: Index>(
+        &self,
+        window: &Window,
+        stride: usize,
+        rows: Span,
+        input: &[f32],
+        output: &mut [f32],
+        index: &mut [I],
+    ) {
+        let [taps, padding, dilation] = [window.kernel, window.padding, window.dilation].map(|x| x[1] as usize);
+        output.fill(f32::NEG_INFINITY);
+        for ky in rows.first..rows.end {
+            let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
+            // Windows begin to have a tap at smaller places than the tap before.
+            let mut before = self.output[1];
+            for kx in 0..taps {
+                let offset = kx * dilation;
+                let first = padding.saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                let end = (self.input[1] + padding).saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                if first >= end {
+                    continue;
+                }
+                let row = &row[first * stride + offset - padding..];
+                let place = I::new(ky * taps + kx);
+                // A window's first tap is its maximum until now, even if it is minus infinity.
+                if ky == rows.first && !index.is_empty() {
+                    index[first..before.clamp(first, end)].fill(place);
+                }
+                before = first;
+                let index = if index.is_empty() { &mut index[..] } else { &mut index[first..end] };
+                take_larger(row, stride, &mut output[first..end], index, place);
+            }
+        }
     }
 
     /// The means of a plane.
@@ -139,6 +195,37 @@ impl<'a> Planes<'a> {
                 }
             }
         });
+    }
+}
+
+/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index, if there is
+/// one.
+#[inline(always)]
+fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
+    if index.is_empty() {
+        // Then their place goes into a number that nobody reads.
+        let mut places = [place; 64];
+        for (i, output) in output.chunks_mut(places.len()).enumerate() {
+            take_larger(&row[i * places.len() * stride..], stride, output, &mut places, place);
+        }
+        return;
+    }
+    let take = |((max, index), x): ((&mut f32, &mut I), f32)| {
+        let is_taken = x > *max || x.is_nan();
+        *max = if is_taken { x } else { *max };
+        *index = if is_taken { place } else { *index };
+    };
+    match stride {
+        1 => output.iter_mut().zip(index).zip(row.iter().copied()).for_each(take),
+        2 => {
+            // The last one may be without a neighbour.
+            let (pairs, last) = row.as_chunks::<2>();
+            let whole = pairs.len().min(output.len());
+            let ((output, outputs), (index, indices)) = (output.split_at_mut(whole), index.split_at_mut(whole));
+            output.iter_mut().zip(index).zip(pairs.iter().map(|pair| pair[0])).for_each(take);
+            outputs.iter_mut().zip(indices).zip(last.iter().copied()).for_each(take);
+        }
+        _ => output.iter_mut().zip(index).zip(row.iter().copied().step_by(stride)).for_each(take),
     }
 }
 
@@ -205,7 +292,7 @@ fn max(planes: Planes, step: &Step) {
     let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
     let index = Role::Saved(0);
     match step.has(index).then(|| step.bytes(index) / y.len()) {
-        None => parallel::chunks(y, planes.positions(), |i, y| planes.max(plane(x, i, planes.pixels()), y, |_, _| {})),
+        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(plane(x, i, planes.pixels()), y, None)),
         Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
         Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
     }
@@ -214,7 +301,7 @@ fn max(planes: Planes, step: &Step) {
 fn indexed_max<I: Index>(planes: Planes, x: &[f32], y: &mut [f32], index: &mut [I]) {
     let size = planes.positions();
     parallel::chunks2((y, size), (index, size), |i, y, index| {
-        planes.max(plane(x, i, planes.pixels()), y, |position, place| index[position] = I::new(place));
+        planes.max(plane(x, i, planes.pixels()), y, Some(index));
     });
 }
 

@@ -1,0 +1,155 @@
+//! Rows of columns made of runs of a source, a vector at a time.
+//!
+//! A row of a panel has neighbours of the source in it, with gaps where a run ends or lies on padding. The runs and gaps are the
+//! same for every channel of the source, so that they are found once, as masks of vectors, and used for many channels.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::microkernel::WIDTH;
+use super::product::Block;
+
+/// Lanes of a vector.
+const LANES: usize = 16;
+const VECTORS: usize = WIDTH / LANES;
+
+/// Some lanes of a vector, from the source: lane `i` from `at + i * step`.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: usize,
+    end: usize,
+    /// Where lane 0 would be, which may be before the source's beginning.
+    at: isize,
+}
+
+impl Piece {
+    /// A bit for each lane.
+    fn mask(self) -> u16 {
+        (u16::MAX >> (LANES - (self.end - self.first))) << self.first
+    }
+}
+
+/// How a row is made.
+pub struct Pieces {
+    step: usize,
+    pieces: [[Piece; LANES]; VECTORS],
+    counts: [usize; VECTORS],
+    /// The last place of the source that is used.
+    last: usize,
+}
+
+impl Pieces {
+    /// Zeros all over. Neighbouring lanes will be `step` apart in the source.
+    pub fn new(step: usize) -> Pieces {
+        let none = Piece { first: 0, end: 0, at: 0 };
+        Pieces { step, pieces: [[none; LANES]; VECTORS], counts: [0; VECTORS], last: 0 }
+    }
+
+    /// Zeros all over again.
+    pub fn clear(&mut self) {
+        (self.counts, self.last) = ([0; VECTORS], 0);
+    }
+
+    /// Some lanes of the row, the first of them from `at`.
+    pub fn push(&mut self, lanes: Range<usize>, at: usize) {
+        self.last = self.last.max(at + (lanes.len() - 1) * self.step);
+        for vector in lanes.start / LANES..=(lanes.end - 1) / LANES {
+            let begin = vector * LANES;
+            let (first, end) = (lanes.start.max(begin), lanes.end.min(begin + LANES));
+            let at = at.cast_signed() + (begin.cast_signed() - lanes.start.cast_signed()) * self.step.cast_signed();
+            self.pieces[vector][self.counts[vector]] = Piece { first: first - begin, end: end - begin, at };
+            self.counts[vector] += 1;
+        }
+    }
+
+    /// Writes the row of each of `count` channels, which are `channel` apart in the source; their rows are `row` apart.
+    pub fn gather(&self, source: &[f32], channel: usize, count: usize, to: &mut Block, row: usize) {
+        assert!(count > 0 && (count - 1) * row + WIDTH <= to.len(), "rows end outside of the block");
+        assert!((count - 1) * channel + self.last < source.len(), "channels end outside of the source");
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("avx512f") && self.step <= 2 {
+            // SAFETY: the processor has the instructions, and all is within source and block, as was checked.
+            return unsafe { x86::gather_avx512(self, source.as_ptr(), channel, count, to.as_mut_ptr().cast(), row) };
+        }
+        for i in 0..count {
+            let (source, to) = (&source[i * channel..], &mut to[i * row..][..WIDTH]);
+            for (to, vector) in to.chunks_exact_mut(LANES).zip(0..) {
+                to.fill(MaybeUninit::new(0.0));
+                for Piece { first, end, at } in &self.pieces[vector][..self.counts[vector]] {
+                    let from =
+                        source[at.strict_add_unsigned(first * self.step).cast_unsigned()..].iter().step_by(self.step);
+                    to[*first..*end].iter_mut().zip(from).for_each(|(to, x)| *to = MaybeUninit::new(*x));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86 {
+    use std::arch::x86_64::{
+        __m512, __mmask16, _mm512_mask_blend_ps, _mm512_mask_loadu_ps, _mm512_maskz_loadu_ps, _mm512_permutex2var_ps,
+        _mm512_set_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
+    };
+
+    use super::{LANES, Pieces, VECTORS};
+
+    /// # Safety
+    /// Every lane of every piece is in the source, for `count` channels, and every row in the block.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn gather_avx512(
+        pieces: &Pieces,
+        source: *const f32,
+        channel: usize,
+        count: usize,
+        to: *mut f32,
+        row: usize,
+    ) {
+        for vector in 0..VECTORS {
+            let (mut source, mut to) = (source, to.wrapping_add(vector * LANES));
+            let parts = &pieces.pieces[vector][..pieces.counts[vector]];
+            for _ in 0..count {
+                let mut sum = _mm512_setzero_ps();
+                for part in parts {
+                    let from = source.wrapping_offset(part.at);
+                    // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller promised.
+                    sum = unsafe {
+                        if pieces.step == 1 {
+                            _mm512_mask_loadu_ps(sum, part.mask(), from)
+                        } else {
+                            every_second(sum, part.mask(), from)
+                        }
+                    };
+                }
+                // SAFETY: the row is in the block, as the caller promised.
+                unsafe { _mm512_storeu_ps(to, sum) };
+                source = source.wrapping_add(channel);
+                to = to.wrapping_add(row);
+            }
+        }
+    }
+
+    /// The lanes of `mask` from every second element.
+    ///
+    /// # Safety
+    /// These elements can be read.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn every_second(sum: __m512, mask: __mmask16, from: *const f32) -> __m512 {
+        let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        // Half of the lanes come from each of two vectors.
+        let [low, high] = [mask as u8, (mask >> 8) as u8].map(spread);
+        // SAFETY: as the caller promised.
+        let (low, high) =
+            unsafe { (_mm512_maskz_loadu_ps(low, from), _mm512_maskz_loadu_ps(high, from.wrapping_add(LANES))) };
+        _mm512_mask_blend_ps(mask, sum, _mm512_permutex2var_ps(low, even, high))
+    }
+
+    /// Bit `i` as bit `2 i`.
+    fn spread(bits: u8) -> __mmask16 {
+        let bits = u16::from(bits);
+        let bits = (bits | bits << 4) & 0x0f0f;
+        let bits = (bits | bits << 2) & 0x3333;
+        (bits | bits << 1) & 0x5555
+    }
+}
