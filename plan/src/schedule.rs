@@ -87,7 +87,8 @@ pub enum StepKind {
         /// Which parameter.
         parameter: ParameterId,
     },
-    /// The gradient of a node's weight and its update, a tile of rows after the other, each in the workspace.
+    /// The gradient of a node's weight and its update, a tile of rows after the other. The workspace begins with the tile;
+    /// after it comes what the layer needs to compute parameters' gradients.
     UpdateRows {
         /// Which node.
         node: usize,

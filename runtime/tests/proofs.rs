@@ -6,13 +6,16 @@ mod common;
 use common::{Batch, network, recipes, train, train_plan};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::conv::Conv;
+use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::layers::linear::Linear;
+use plimsoll_plan::layers::window::Window;
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::lower::Facts;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::DType;
-use plimsoll_plan::strategy::{Strategy, cheap};
+use plimsoll_plan::strategy::{Strategy, cheap, row_tiles};
 use plimsoll_runtime::proof::{Apart, Poisoned};
 use plimsoll_runtime::{Cpu, Device, Error, Trainer};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
@@ -86,6 +89,38 @@ proptest! {
         prop_assert_eq!(&bits, &train_plan(&again, Poisoned::new(alone()), 4));
         prop_assert_eq!(&bits, &train_plan(&again, Apart::new(alone()), 4), "apart");
     }
+}
+
+/// Convolutions whose weights have several tiles of rows, one of them across groups.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn convolutions_by_rows_change_nothing() {
+    let window = Window { kernel: [3, 3], stride: [1, 1], padding: [1, 1], dilation: [1, 1] };
+    let conv = |out_channels, groups| Layer::Conv(Conv { axes: 2, out_channels, window, groups, bias: true });
+    let transpose = ConvTranspose { out_channels: 130, window, output_padding: [0, 0], groups: 1, bias: true };
+    let mut builder = GraphBuilder::new("Convolutions");
+    let mut x = builder.input("x", DType::F32, &[120, 3, 4]).unwrap();
+    for (name, layer) in [
+        ("whole", conv(130, 1)),
+        ("transposed", Layer::ConvTranspose(transpose)),
+        ("grouped", conv(200, 1)),
+        ("halves", conv(150, 2)),
+    ] {
+        let member = builder.member(name, layer, false);
+        x = builder.call(member, &[x]).unwrap();
+    }
+    let training =
+        Training { batch: 3, optimizer: common::optimizer(2), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    let graph = builder.finish(x, Some(training), None, Budget::default()).unwrap();
+    let [plain, thorough] = plain_and_thorough(&graph);
+    assert_eq!(thorough.training.as_ref().unwrap().strategy.row_tiles.len(), 4);
+    let rows = |node: usize| {
+        let n = &graph.nodes[node];
+        row_tiles::tile_rows(&n.layer, &graph.parameters[n.parameters[0].index()])
+    };
+    assert_eq!([0, 1, 2, 3].map(rows), [64, 64, 64, 72]);
+    let device = || Cpu::with_threads(2).unwrap();
+    assert_eq!(train_plan(&plain, device(), 3), train_plan(&thorough, Poisoned::new(device()), 3));
 }
 
 /// One linear layer, whose weight's gradient needs the batch again.

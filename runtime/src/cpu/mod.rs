@@ -158,7 +158,9 @@ fn run_step(step: &Step) {
         StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
         StepKind::Update { .. } => optimizer::update(step),
         StepKind::UpdateRows { node } => match &program.node(node).layer {
-            Layer::Linear(layer) => linear::update_rows(layer, step),
+            Layer::Linear(layer) => linear::update_rows(layer, step, node),
+            Layer::Conv(layer) => conv::update_rows(layer, step, node),
+            Layer::ConvTranspose(layer) => conv_transpose::update_rows(layer, step, node),
             other => unreachable!("{other:?} is not updated by rows"),
         },
     }
