@@ -28,10 +28,9 @@ impl Planned {
     ///
     /// # Errors
     /// A batch out of range, or sizes that pass 64 bits.
-    fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
+    fn training(graph: &Graph, training: &Training, inference: &Planned) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let facts = Facts::new(graph, true);
-        let strategies = Strategy::training(graph, &facts);
+        let (facts, strategies) = Strategy::training(graph, inference.placement.transient_bytes());
         let schedules: Vec<Schedule> =
             strategies.iter().map(|strategy| lower::training(graph, &facts, strategy)).collect();
         let place = |i: usize, effort| place(&schedules[i], training.batch, effort, &graph.name);
@@ -96,7 +95,7 @@ impl Planned {
     /// A strategy that is none for the network, a batch out of range, or sizes that pass 64 bits.
     fn training_by(graph: &Graph, training: &Training, strategy: Strategy) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let facts = Facts::new(graph, true);
+        let facts = strategy.facts(graph, true);
         strategy.check(graph, &facts, true).map_err(PlanError::Inconsistent)?;
         let schedule = lower::training(graph, &facts, &strategy);
         let placement = place(&schedule, training.batch, &Effort::EXPANSION, &graph.name)?;
@@ -119,7 +118,7 @@ impl Planned {
     /// Takes up what was planned before: the same strategy lowers to the same steps.
     fn restore(graph: &Graph, training: bool, batch: u64, embedded: EmbeddedPart) -> Result<Planned, PlanError> {
         let EmbeddedPart { strategy, length, transient } = embedded;
-        let facts = Facts::new(graph, training);
+        let facts = strategy.facts(graph, training);
         strategy.check(graph, &facts, training).map_err(PlanError::Unreadable)?;
         let lower = if training { lower::training } else { lower::inference };
         let schedule = lower(graph, &facts, &strategy);
@@ -175,7 +174,8 @@ impl Plan {
     pub fn new(graph: Graph) -> Result<Plan, PlanError> {
         consistency::check(&graph)?;
         let inference = Planned::inference(&graph)?;
-        let training = graph.training.as_ref().map(|training| Planned::training(&graph, training)).transpose()?;
+        let training =
+            graph.training.as_ref().map(|training| Planned::training(&graph, training, &inference)).transpose()?;
         Plan::whole(Plan { graph, training, inference })
     }
 

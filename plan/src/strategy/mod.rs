@@ -8,6 +8,7 @@ pub mod cheap;
 pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
+pub mod sliced_loss;
 pub mod stages;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::graph::Graph;
 use crate::lower::{self, Facts};
 use crate::optimizers::Optimizer;
 use crate::order::{self, Action};
-use crate::placement::Live;
+use crate::placement::{Live, align_up};
 pub use saving::Saving;
 
 /// The planner's decisions for one schedule.
@@ -28,22 +29,65 @@ pub struct Strategy {
     pub momentum_gradients: bool,
     /// The nodes whose weight is updated a tile of rows at a time, in ascending order.
     pub row_tiles: Vec<u32>,
+    /// Whether the last layer and the loss are one step, over slices of the classes.
+    pub sliced_loss: bool,
 }
 
 impl Strategy {
-    /// A training step that saves nothing: everything that backward reads is kept, every gradient is a buffer.
+    /// A training step that saves nothing beside what the facts say: everything that backward reads is kept, every gradient
+    /// is a buffer.
     pub fn plain(graph: &Graph, facts: &Facts) -> Strategy {
-        Strategy { order: order::plain(graph, facts), momentum_gradients: false, row_tiles: Vec::new() }
+        Strategy {
+            order: order::plain(graph, facts),
+            momentum_gradients: false,
+            row_tiles: Vec::new(),
+            sliced_loss: facts.sliced_head.is_some(),
+        }
     }
 
     /// A pass of inference.
     pub fn inference(graph: &Graph, facts: &Facts) -> Strategy {
-        Strategy { order: order::forward(graph, facts), momentum_gradients: false, row_tiles: Vec::new() }
+        Strategy {
+            order: order::forward(graph, facts),
+            momentum_gradients: false,
+            row_tiles: Vec::new(),
+            sliced_loss: false,
+        }
     }
 
-    /// Training steps with every saving that is not switched off, the best first. The first drops no more values than the
-    /// peak asks for. Those after it are tried where that one can't be placed as low as it could be.
-    pub fn training(graph: &Graph, facts: &Facts) -> Vec<Strategy> {
+    /// What is known of the network where this is how it is run.
+    pub fn facts(&self, graph: &Graph, training: bool) -> Facts {
+        let facts = Facts::new(graph, training);
+        if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
+    }
+
+    /// Training steps with every saving that is not switched off, the best first, all with the same facts. The logits exist
+    /// as a whole unless that sets the peak; `evaluation` is what evaluation needs above the trainer's own state.
+    pub fn training(graph: &Graph, evaluation: u64) -> (Facts, Vec<Strategy>) {
+        let whole = Facts::new(graph, true);
+        let strategies = Strategy::saving(graph, &whole);
+        let sliced = Facts::new(graph, true).slicing_the_loss(graph);
+        let tries = sliced.sliced_head.is_some_and(|head| sliced_loss::is_worth_a_try(graph, head));
+        if !tries || !graph.uses(Saving::SlicedLoss) {
+            return (whole, strategies);
+        }
+        let least = |facts: &Facts, strategies: &[Strategy]| {
+            let most = strategies.iter().filter_map(|strategy| {
+                let schedule = lower::training(graph, facts, strategy);
+                let (live, sizes) = Live::at(&schedule, graph.declared_batch())?;
+                let persistent =
+                    sizes[..schedule.persistent].iter().map(|size| align_up(*size)).sum::<Option<u64>>()?;
+                Some(live.most.max(persistent.saturating_add(evaluation)))
+            });
+            most.min().unwrap_or(u64::MAX)
+        };
+        let by_slices = Strategy::saving(graph, &sliced);
+        if least(&sliced, &by_slices) < least(&whole, &strategies) { (sliced, by_slices) } else { (whole, strategies) }
+    }
+
+    /// Training steps with every saving but the slices of the loss, about which the facts decide. The first drops no more
+    /// values than the peak asks for. Those after it are tried where that one can't be placed as low as it could be.
+    fn saving(graph: &Graph, facts: &Facts) -> Vec<Strategy> {
         let plain = Strategy {
             momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
             ..Strategy::plain(graph, facts)
@@ -85,12 +129,14 @@ impl Strategy {
         strategies
     }
 
-    /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs.
+    /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs. The loss is
+    /// computed by slices if the facts say so.
     pub fn thorough(graph: &Graph, facts: &Facts) -> Strategy {
         let momentum_gradients = gradients_suit_momentum(graph);
         let row_tiles = if momentum_gradients { Vec::new() } else { row_tiles::possible(graph, facts) };
         let dropped = cheap::candidates(graph, facts, u64::MAX);
-        Strategy { order: cheap::order(graph, facts, &dropped), momentum_gradients, row_tiles }
+        let order = cheap::order(graph, facts, &dropped);
+        Strategy { order, momentum_gradients, row_tiles, ..Strategy::plain(graph, facts) }
     }
 
     /// Checks that this is a strategy for the network.
@@ -99,6 +145,9 @@ impl Strategy {
     /// What does not hold, in words.
     pub fn check(&self, graph: &Graph, facts: &Facts, training: bool) -> Result<(), String> {
         order::check(graph, facts, &self.order, training)?;
+        if self.sliced_loss != facts.sliced_head.is_some() {
+            return Err("its loss can't be computed by slices".to_string());
+        }
         if self.momentum_gradients && !(training && gradients_suit_momentum(graph)) {
             return Err("its gradients can't be added to a momentum".to_string());
         }

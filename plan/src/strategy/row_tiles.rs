@@ -55,6 +55,10 @@ pub fn candidates(graph: &Graph, facts: &Facts) -> Vec<u32> {
     let batch = graph.declared_batch();
     let saves = |&node: &u32| {
         let n = &graph.nodes[node as usize];
+        if facts.is_sliced(node as usize) {
+            // The input's gradient is there beside the input in any case.
+            return true;
+        }
         let weight = &graph.parameters[n.parameters[0].index()];
         let input = match facts.needs_gradient[n.inputs[0].index()] {
             true => graph.value_type(n.inputs[0]).size().bytes(batch).unwrap_or(u64::MAX),

@@ -32,6 +32,7 @@ mod permute;
 mod pool;
 mod product;
 mod scale;
+mod sliced_loss;
 mod softmax;
 mod step;
 mod sums;
@@ -154,6 +155,7 @@ fn run_step(step: &Step) {
         StepKind::Forward { node } | StepKind::Recompute { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
         StepKind::Loss => loss::loss(step),
+        StepKind::SlicedLoss { node } => sliced_loss::loss(step, node),
         StepKind::Accumulate { .. } => step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|x| x),
         StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
         StepKind::Update { .. } => optimizer::update(step),

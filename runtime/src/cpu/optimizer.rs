@@ -65,6 +65,11 @@ impl<'a> State<'a> {
         }
     }
 
+    /// The parameter as it is.
+    pub fn parameter(&self) -> &[f32] {
+        self.parameter
+    }
+
     /// Updates the elements from `first` on, as many as there are of their gradient.
     pub fn update(&mut self, first: usize, gradient: Gradient) {
         let range = first..first + gradient.0.len();
