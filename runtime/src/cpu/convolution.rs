@@ -19,7 +19,8 @@ use super::correlation::{Grid, Run};
 use super::gather::Pieces;
 use super::microkernel::{HEIGHT, WIDTH};
 use super::product::{
-    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, product, product_in_parts, transpose,
+    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, copy_strided, product, product_in_parts,
+    transpose,
 };
 use super::{depthwise, parallel, vector};
 
@@ -285,7 +286,18 @@ impl Left for Maps<'_> {
         if position + depth.len() <= self.positions {
             return Rows { elements: &at(sample, rows.start)[position..], row: self.positions, column: 1 };
         }
-        // Across samples.
+        if self.positions < WIDTH {
+            // Across many samples.
+            for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
+                copy_strided(&at(sample, rows.start)[position..], self.positions, &mut to[..rows.len()]);
+                position += 1;
+                if position == self.positions {
+                    (sample, position) = (sample + 1, 0);
+                }
+            }
+            return Rows { elements: copy, row: 1, column: HEIGHT };
+        }
+        // Across some samples.
         let mut done = 0;
         while done < depth.len() {
             let length = (self.positions - position).min(depth.len() - done);
@@ -387,8 +399,8 @@ impl Columns<'_> {
                 pieces.clear();
                 let mut lane = 0;
                 for run in &all[..count] {
-                    let from = inside_x.start.clamp(run.x, run.x + run.length);
-                    let end = inside_x.end.clamp(run.x, run.x + run.length);
+                    let from = inside_x.start.max(run.x);
+                    let end = inside_x.end.min(run.x + run.length);
                     if inside_y.contains(&run.y) && from < end {
                         let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
                         let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
@@ -457,11 +469,7 @@ impl Left for Kernel<'_> {
         let (mut channel, mut tap) = (depth.start / taps, depth.start % taps);
         for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
             let from = &elements[channel * self.channel + self.grid.tap(tap, self.width)..];
-            if self.row == 1 {
-                to[..rows.len()].copy_from_slice(&from[..rows.len()]);
-            } else {
-                to[..rows.len()].iter_mut().zip(from.iter().step_by(self.row)).for_each(|(to, x)| *to = *x);
-            }
+            copy_strided(from, self.row, &mut to[..rows.len()]);
             tap += 1;
             if tap == taps {
                 (channel, tap) = (channel + 1, 0);

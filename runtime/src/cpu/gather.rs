@@ -16,23 +16,17 @@ const VECTORS: usize = WIDTH / LANES;
 /// Some lanes of a vector, from the source: lane `i` from `at + i * step`.
 #[derive(Clone, Copy)]
 struct Piece {
-    first: usize,
-    end: usize,
+    /// A bit for each lane; they are neighbours.
+    lanes: u16,
     /// Where lane 0 would be, which may be before the source's beginning.
     at: isize,
-}
-
-impl Piece {
-    /// A bit for each lane.
-    fn mask(self) -> u16 {
-        (u16::MAX >> (LANES - (self.end - self.first))) << self.first
-    }
 }
 
 /// How a row is made.
 pub struct Pieces {
     step: usize,
-    pieces: [[Piece; LANES]; VECTORS],
+    /// A vector's pieces, and room for one that is written but not counted.
+    pieces: [[Piece; LANES + 1]; VECTORS],
     counts: [usize; VECTORS],
     /// The last place of the source that is used.
     last: usize,
@@ -41,8 +35,8 @@ pub struct Pieces {
 impl Pieces {
     /// Zeros all over. Neighbouring lanes will be `step` apart in the source.
     pub fn new(step: usize) -> Pieces {
-        let none = Piece { first: 0, end: 0, at: 0 };
-        Pieces { step, pieces: [[none; LANES]; VECTORS], counts: [0; VECTORS], last: 0 }
+        let none = Piece { lanes: 0, at: 0 };
+        Pieces { step, pieces: [[none; LANES + 1]; VECTORS], counts: [0; VECTORS], last: 0 }
     }
 
     /// Zeros all over again.
@@ -50,15 +44,15 @@ impl Pieces {
         (self.counts, self.last) = ([0; VECTORS], 0);
     }
 
-    /// Some lanes of the row, the first of them from `at`.
+    /// Some lanes of the row, the first of them from `at`. Lanes come in their order, none twice.
     pub fn push(&mut self, lanes: Range<usize>, at: usize) {
         self.last = self.last.max(at + (lanes.len() - 1) * self.step);
-        for vector in lanes.start / LANES..=(lanes.end - 1) / LANES {
-            let begin = vector * LANES;
-            let (first, end) = (lanes.start.max(begin), lanes.end.min(begin + LANES));
-            let at = at.cast_signed() + (begin.cast_signed() - lanes.start.cast_signed()) * self.step.cast_signed();
-            self.pieces[vector][self.counts[vector]] = Piece { first: first - begin, end: end - begin, at };
-            self.counts[vector] += 1;
+        let at = at.cast_signed() - (lanes.start * self.step).cast_signed();
+        let lanes = (u32::MAX >> (WIDTH - lanes.len())) << lanes.start;
+        for (vector, (pieces, count)) in self.pieces.iter_mut().zip(&mut self.counts).enumerate() {
+            let lanes = (lanes >> (vector * LANES)) as u16;
+            pieces[*count] = Piece { lanes, at: at + (vector * LANES * self.step).cast_signed() };
+            *count += usize::from(lanes != 0);
         }
     }
 
@@ -75,10 +69,11 @@ impl Pieces {
             let (source, to) = (&source[i * channel..], &mut to[i * row..][..WIDTH]);
             for (to, vector) in to.chunks_exact_mut(LANES).zip(0..) {
                 to.fill(MaybeUninit::new(0.0));
-                for Piece { first, end, at } in &self.pieces[vector][..self.counts[vector]] {
-                    let from =
-                        source[at.strict_add_unsigned(first * self.step).cast_unsigned()..].iter().step_by(self.step);
-                    to[*first..*end].iter_mut().zip(from).for_each(|(to, x)| *to = MaybeUninit::new(*x));
+                for Piece { lanes, at } in &self.pieces[vector][..self.counts[vector]] {
+                    let (first, count) = (lanes.trailing_zeros() as usize, lanes.count_ones() as usize);
+                    let from = (at + (first * self.step).cast_signed()).cast_unsigned();
+                    let from = source[from..].iter().step_by(self.step);
+                    to[first..first + count].iter_mut().zip(from).for_each(|(to, x)| *to = MaybeUninit::new(*x));
                 }
             }
         }
@@ -115,9 +110,9 @@ mod x86 {
                     // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller promised.
                     sum = unsafe {
                         if pieces.step == 1 {
-                            _mm512_mask_loadu_ps(sum, part.mask(), from)
+                            _mm512_mask_loadu_ps(sum, part.lanes, from)
                         } else {
-                            every_second(sum, part.mask(), from)
+                            every_second(sum, part.lanes, from)
                         }
                     };
                 }

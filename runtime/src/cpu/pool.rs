@@ -99,14 +99,16 @@ impl<'a> Planes<'a> {
 
     /// The maxima of a plane; where there is an index, the place of each within its window.
     fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
-        if let Windows::Sliding { window, .. } = self.windows {
+        if self.is_quarters() {
+            return wide(|| self.max_of_quarters(input, output, index));
+        }
+        // Inference, which keeps no index, has the plain loop.
+        if let (Windows::Sliding { window, .. }, Some(index)) = (self.windows, &mut index) {
             let width = self.output[1];
             return wide(|| {
-                for (y, output) in output.chunks_exact_mut(width).enumerate() {
+                let rows = output.chunks_exact_mut(width).zip(index.chunks_exact_mut(width));
+                for (y, (output, index)) in rows.enumerate() {
                     let rows = self.span(0, y);
-                    // Inference keeps no index.
-                    let mut none = [I::new(0); 0];
-                    let index = index.as_mut().map_or(&mut none[..], |index| &mut index[y * width..][..width]);
                     match window.stride[1] {
                         1 => self.max_row(window, 1, rows, input, output, index),
                         2 => self.max_row(window, 2, rows, input, output, index),
@@ -131,6 +133,54 @@ impl<'a> Planes<'a> {
                 index[position] = I::new(place);
             }
         });
+    }
+
+    /// Whether the windows are squares of 2 x 2, side by side and whole.
+    fn is_quarters(&self) -> bool {
+        let Windows::Sliding { window: Window { kernel, stride, padding, dilation }, .. } = self.windows else {
+            return false;
+        };
+        [*kernel, *stride] == [[2, 2]; 2]
+            && (*padding, *dilation) == ([0, 0], [1, 1])
+            && (0..2).all(|axis| self.output[axis] * 2 <= self.input[axis])
+    }
+
+    #[inline(always)]
+    fn max_of_quarters<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+        let [width, size] = [self.input[1], self.output[1]];
+        for (y, (rows, output)) in input.chunks_exact(2 * width).zip(output.chunks_exact_mut(size)).enumerate() {
+            let (upper, lower) = (rows[..width].as_chunks::<2>().0, rows[width..].as_chunks::<2>().0);
+            let windows = upper.iter().zip(lower).map(|([a, b], [c, d])| {
+                let larger = |(max, place): (f32, u8), (x, tap): (f32, u8)| {
+                    if x > max || x.is_nan() { (x, tap) } else { (max, place) }
+                };
+                [(*b, 1), (*c, 2), (*d, 3)].into_iter().fold((*a, 0), larger)
+            });
+            match &mut index {
+                None => output.iter_mut().zip(windows).for_each(|(output, (max, _))| *output = max),
+                Some(index) => {
+                    let outputs = output.iter_mut().zip(&mut index[y * size..][..size]);
+                    outputs.zip(windows).for_each(|((output, index), (max, place))| {
+                        (*output, *index) = (max, I::new(usize::from(place)));
+                    });
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn gradient_of_quarters<I: Index>(&self, dy: &[f32], index: &[I], dx: &mut [f32]) {
+        let [width, size] = [self.input[1], self.output[1]];
+        let windows = dy.chunks_exact(size).zip(index.chunks_exact(size));
+        for (rows, (dy, index)) in dx.chunks_exact_mut(2 * width).zip(windows) {
+            let (upper, lower) = rows.split_at_mut(width);
+            let (upper, lower) = (upper.as_chunks_mut::<2>().0, lower.as_chunks_mut::<2>().0);
+            for (([a, b], [c, d]), (dy, index)) in upper.iter_mut().zip(lower).zip(dy.iter().zip(index)) {
+                for (tap, dx) in [a, b, c, d].into_iter().enumerate() {
+                    *dx += if index.get() == tap { *dy } else { 0.0 };
+                }
+            }
+        }
     }
 
     /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
@@ -160,12 +210,11 @@ impl<'a> Planes<'a> {
                 let row = &row[first * stride + offset - padding..];
                 let place = I::new(ky * taps + kx);
                 // A window's first tap is its maximum until now, even if it is minus infinity.
-                if ky == rows.first && !index.is_empty() {
+                if ky == rows.first {
                     index[first..before.clamp(first, end)].fill(place);
                 }
                 before = first;
-                let index = if index.is_empty() { &mut index[..] } else { &mut index[first..end] };
-                take_larger(row, stride, &mut output[first..end], index, place);
+                take_larger(row, stride, &mut output[first..end], &mut index[first..end], place);
             }
         }
     }
@@ -198,18 +247,9 @@ impl<'a> Planes<'a> {
     }
 }
 
-/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index, if there is
-/// one.
+/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index.
 #[inline(always)]
 fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
-    if index.is_empty() {
-        // Then their place goes into a number that nobody reads.
-        let mut places = [place; 64];
-        for (i, output) in output.chunks_mut(places.len()).enumerate() {
-            take_larger(&row[i * places.len() * stride..], stride, output, &mut places, place);
-        }
-        return;
-    }
     let take = |((max, index), x): ((&mut f32, &mut I), f32)| {
         let is_taken = x > *max || x.is_nan();
         *max = if is_taken { x } else { *max };
@@ -327,6 +367,9 @@ fn indexed_max_gradient<I: Index>(planes: Planes, dy: &[f32], step: &Step) {
             dx.fill(0.0);
         }
         let (dy, index) = (plane(dy, i, planes.positions()), plane(index, i, planes.positions()));
+        if planes.is_quarters() {
+            return wide(|| planes.gradient_of_quarters(dy, index, dx));
+        }
         planes.for_each(|position, rows, columns| {
             // A dilated window may have all of its taps on the padding.
             if rows.first >= rows.end || columns.first >= columns.end {

@@ -15,8 +15,8 @@ use super::parallel;
 /// The common extent that is handled at a time.
 pub const DEPTH: usize = 256;
 
-/// Panels of a block of the right matrix: with [`DEPTH`], 256 KiB of a second-level cache.
-const PANELS: usize = 8;
+/// Panels of a block of the right matrix: with [`DEPTH`], 512 KiB of a second-level cache.
+const PANELS: usize = 16;
 
 /// The columns of a block of the right matrix.
 pub const COLUMNS: usize = PANELS * WIDTH;
@@ -115,8 +115,7 @@ impl Left for Matrix<'_> {
             return Rows { elements, row: self.row, column: 1 };
         }
         for (k, to) in copy.chunks_exact_mut(HEIGHT).take(depth.len()).enumerate() {
-            let from = elements[k * self.column..].iter().step_by(self.row);
-            to[..rows.len()].iter_mut().zip(from).for_each(|(to, x)| *to = *x);
+            copy_strided(&elements[k * self.column..], self.row, &mut to[..rows.len()]);
         }
         Rows { elements: copy, row: 1, column: HEIGHT }
     }
@@ -144,6 +143,23 @@ impl Right for Matrix<'_> {
                 panel.chunks_exact_mut(WIDTH).for_each(|row| row[width..].fill(MaybeUninit::new(0.0)));
             }
         }
+    }
+}
+
+/// Copies elements that are `step` apart.
+#[inline]
+pub fn copy_strided(from: &[f32], step: usize, to: &mut [f32]) {
+    match (<&mut [f32; HEIGHT]>::try_from(&mut *to), step) {
+        // A whole column of a tile, without a call or a check for each element.
+        (Ok(to), 1) => *to = *from.first_chunk().expect("as many elements"),
+        (Ok(to), _) => {
+            assert!((HEIGHT - 1) * step < from.len(), "the last element is outside");
+            for (i, to) in to.iter_mut().enumerate() {
+                // SAFETY: no further than the last, which was checked.
+                *to = unsafe { *from.get_unchecked(i * step) };
+            }
+        }
+        (Err(_), _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, x)| *to = *x),
     }
 }
 
