@@ -8,7 +8,7 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategy, recompute};
+use crate::strategy::{Strategies, Strategy, recompute, sliced_loss};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -30,28 +30,28 @@ impl Planned {
     /// A batch out of range, or sizes that pass 64 bits.
     fn training(graph: &Graph, training: &Training, inference: &Planned) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let (facts, strategies) = Strategy::training(graph, inference.placement.transient_bytes());
-        let schedules: Vec<Schedule> =
-            strategies.iter().map(|strategy| lower::training(graph, &facts, strategy)).collect();
-        let place = |i: usize, effort| place(&schedules[i], training.batch, effort, &graph.name);
-        let mut best = (0, place(0, &Effort::GREEDY)?);
-        for i in 1..schedules.len() {
-            if best.1.is_exact() {
+        let whole = Facts::new(graph, true);
+        let sliced = sliced_loss::facts(graph, &whole);
+        let evaluation = inference.placement.transient_bytes();
+        let strategies = Strategies::new(graph, &whole).or_sliced(sliced.as_ref(), evaluation);
+        let facts = strategies.facts;
+        let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
+        let mut best: Option<Planned> = None;
+        for (strategy, schedule) in strategies {
+            let placement = place(&schedule, &Effort::GREEDY)?;
+            if best.as_ref().is_none_or(|best| placement.length < best.placement.length) {
+                best = Some(Planned { strategy, schedule, placement });
+            }
+            if best.as_ref().is_some_and(|best| best.placement.is_exact()) {
                 break;
             }
-            let placement = place(i, &Effort::GREEDY)?;
-            if placement.length < best.1.length {
-                best = (i, placement);
-            }
         }
-        if !best.1.is_exact() {
-            best.1 = place(best.0, &Effort::EXPANSION)?;
+        let mut planned = best.expect("there is a strategy for every network");
+        if !planned.placement.is_exact() {
+            planned.placement = place(&planned.schedule, &Effort::EXPANSION)?;
         }
-        let (i, placement) = best;
-        let (strategy, schedule) = strategies.into_iter().zip(schedules).nth(i).expect("one of these");
-        let planned = Planned { strategy, schedule, placement };
         match graph.budget.train.filter(|_| graph.budget.recompute) {
-            Some(budget) => planned.recomputing(graph, &facts, arena_budget(budget, graph.budget.reserve)),
+            Some(budget) => planned.recomputing(graph, facts, arena_budget(budget, graph.budget.reserve)),
             None => Ok(planned),
         }
     }
@@ -113,6 +113,13 @@ impl Planned {
         let schedule = lower::inference(graph, &facts, &strategy);
         let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
         Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// What one training step computes, over what it would compute without doing anything twice, with bytes that are moved
+    /// counted as so many operations.
+    pub fn compute(&self, graph: &Graph) -> f64 {
+        let facts = Facts::new(graph, true);
+        1.0 + recompute::again(&facts, &self.strategy.order) as f64 / facts.step_cost().max(1) as f64
     }
 
     /// Takes up what was planned before: the same strategy lowers to the same steps.

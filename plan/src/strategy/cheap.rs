@@ -4,11 +4,12 @@
 use std::ops::Range;
 
 use crate::graph::{Graph, ValueId};
-use crate::layers::Layer;
+use crate::layers::{Layer, Rule};
 use crate::lower::Facts;
 use crate::order::{self, Action};
 use crate::placement::{Live, align_up};
 use crate::schedule::{Content, Schedule};
+use crate::shape::ValueType;
 
 /// What one byte moved costs, in floating-point operations: about what processors of this decade compute while memory moves
 /// a byte.
@@ -17,23 +18,16 @@ const OPERATIONS_PER_BYTE: u64 = 8;
 /// A value is cheap if computing it again costs no more than this part of the step.
 const CHEAP_PART: u64 = 100;
 
-/// What a node's forward pass costs for one sample: multiply-adds times two, and bytes moved.
-pub fn forward_cost(graph: &Graph, node: usize) -> u64 {
-    let n = &graph.nodes[node];
-    let inputs = graph.value_types(&n.inputs);
-    let output = graph.value_type(graph.value_of(node));
-    let products = n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2);
-    let elements = inputs.iter().chain([output]).map(|value| value.elements().saturating_mul(value.dtype.bytes()));
-    let bytes = elements.fold(0, u64::saturating_add);
-    products.saturating_add(bytes.saturating_mul(OPERATIONS_PER_BYTE))
+/// What a layer's forward pass costs for one sample: multiply-adds times two, and bytes moved.
+pub fn forward_cost(rule: &dyn Rule, inputs: &[ValueType], output: &ValueType) -> u64 {
+    let products = rule.multiply_adds(inputs, output).unwrap_or(u64::MAX).saturating_mul(2);
+    let bytes = inputs.iter().chain([output]).map(|value| value.elements().saturating_mul(value.dtype.bytes()));
+    products.saturating_add(bytes.fold(0, u64::saturating_add).saturating_mul(OPERATIONS_PER_BYTE))
 }
 
 /// The most that computing a value again may cost.
-pub fn limit(graph: &Graph, facts: &Facts) -> u64 {
-    let live = (0..graph.nodes.len()).filter(|&node| facts.live[node]);
-    let forward = live.map(|node| forward_cost(graph, node)).fold(0, u64::saturating_add);
-    // Backward takes twice as long as forward.
-    forward.saturating_mul(3) / CHEAP_PART
+pub fn limit(facts: &Facts) -> u64 {
+    facts.step_cost() / CHEAP_PART
 }
 
 /// Values that are read by a backward pass, and are computed again from what is there anyway at no more than a cost.
@@ -50,7 +44,7 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
             continue;
         }
         let mut inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
-        let cost = inputs.try_fold(forward_cost(graph, node), |total, input| total.checked_add(input?));
+        let cost = inputs.try_fold(facts.cost[node], |total, input| total.checked_add(input?));
         // What is larger than the value itself is not to be made again, and kept from then on, for its sake.
         let bytes = |value: ValueId| graph.value_type(value).size().bytes(1);
         let is_smaller = |input: &ValueId| {
@@ -153,12 +147,19 @@ fn remake(graph: &Graph, facts: &Facts, value: ValueId, there: &mut [bool], orde
 
 /// Of all values that could be dropped, those that the peak asks for. The others are kept wherever that stays below the peak
 /// that is reached by dropping all; the most expensive ones are kept first.
-pub fn needed(graph: &Graph, candidates: &[ValueId], schedule: &Schedule, live: &Live, margin: u64) -> Vec<ValueId> {
+pub fn needed(
+    graph: &Graph,
+    facts: &Facts,
+    candidates: &[ValueId],
+    schedule: &Schedule,
+    live: &Live,
+    margin: u64,
+) -> Vec<ValueId> {
     let batch = graph.declared_batch();
     let mut room: Vec<u64> = live.steps.iter().map(|bytes| (live.most - bytes).saturating_sub(margin)).collect();
     let gaps = gaps(graph, schedule);
     let mut by_cost: Vec<(u64, ValueId)> =
-        candidates.iter().map(|&value| (forward_cost(graph, value.index() - graph.inputs.len()), value)).collect();
+        candidates.iter().map(|&value| (facts.cost[value.index() - graph.inputs.len()], value)).collect();
     by_cost.sort_unstable_by(|a, b| b.cmp(a));
     let mut dropped = Vec::new();
     for (_, value) in by_cost {

@@ -13,11 +13,12 @@ pub mod stages;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Graph;
+use crate::graph::{Graph, ValueId};
 use crate::lower::{self, Facts};
 use crate::optimizers::Optimizer;
 use crate::order::{self, Action};
 use crate::placement::{Live, align_up};
+use crate::schedule::{Buffer, Content, Schedule};
 pub use saving::Saving;
 
 /// The planner's decisions for one schedule.
@@ -61,74 +62,6 @@ impl Strategy {
         if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
     }
 
-    /// Training steps with every saving that is not switched off, the best first, all with the same facts. The logits exist
-    /// as a whole unless that sets the peak; `evaluation` is what evaluation needs above the trainer's own state.
-    pub fn training(graph: &Graph, evaluation: u64) -> (Facts, Vec<Strategy>) {
-        let whole = Facts::new(graph, true);
-        let strategies = Strategy::saving(graph, &whole);
-        let sliced = Facts::new(graph, true).slicing_the_loss(graph);
-        let tries = sliced.sliced_head.is_some_and(|head| sliced_loss::is_worth_a_try(graph, head));
-        if !tries || !graph.uses(Saving::SlicedLoss) {
-            return (whole, strategies);
-        }
-        let least = |facts: &Facts, strategies: &[Strategy]| {
-            let most = strategies.iter().filter_map(|strategy| {
-                let schedule = lower::training(graph, facts, strategy);
-                let (live, sizes) = Live::at(&schedule, graph.declared_batch())?;
-                let persistent =
-                    sizes[..schedule.persistent].iter().map(|size| align_up(*size)).sum::<Option<u64>>()?;
-                Some(live.most.max(persistent.saturating_add(evaluation)))
-            });
-            most.min().unwrap_or(u64::MAX)
-        };
-        let by_slices = Strategy::saving(graph, &sliced);
-        if least(&sliced, &by_slices) < least(&whole, &strategies) { (sliced, by_slices) } else { (whole, strategies) }
-    }
-
-    /// Training steps with every saving but the slices of the loss, about which the facts decide. The first drops no more
-    /// values than the peak asks for. Those after it are tried where that one can't be placed as low as it could be.
-    fn saving(graph: &Graph, facts: &Facts) -> Vec<Strategy> {
-        let plain = Strategy {
-            momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
-            ..Strategy::plain(graph, facts)
-        };
-        let row_tiles = if graph.uses(Saving::RowTiles) && !plain.momentum_gradients {
-            row_tiles::candidates(graph, facts)
-        } else {
-            Vec::new()
-        };
-        let dropped = if graph.uses(Saving::CheapRecomputation) {
-            cheap::candidates(graph, facts, cheap::limit(graph, facts))
-        } else {
-            Vec::new()
-        };
-        if dropped.is_empty() && row_tiles.is_empty() {
-            return vec![plain];
-        }
-        let order = cheap::order(graph, facts, &dropped);
-        let all = Strategy { order, row_tiles, ..plain.clone() };
-        let batch = graph.declared_batch();
-        let lower = |strategy: &Strategy| lower::training(graph, facts, strategy);
-        let schedule = lower(&all);
-        // Sizes that pass 64 bits are reported when the plan is placed.
-        let Some((live, _)) = Live::at(&schedule, batch) else { return vec![plain] };
-        let most = |strategy: &Strategy| Live::at(&lower(strategy), batch).map_or(u64::MAX, |(live, _)| live.most);
-        if most(&plain) <= live.most {
-            return vec![plain, all];
-        }
-        // Values kept right up to the peak are harder to place than with a little room to spare.
-        let mut strategies: Vec<Strategy> = Vec::new();
-        for margin in [0, live.most / 64, live.most / 16] {
-            let needed = cheap::needed(graph, &dropped, &schedule, &live, margin);
-            let some = Strategy { order: cheap::order(graph, facts, &needed), ..all.clone() };
-            if needed != dropped && !strategies.contains(&some) && most(&some) <= live.most {
-                strategies.push(some);
-            }
-        }
-        strategies.push(all);
-        strategies
-    }
-
     /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs. The loss is
     /// computed by slices if the facts say so.
     pub fn thorough(graph: &Graph, facts: &Facts) -> Strategy {
@@ -159,6 +92,109 @@ impl Strategy {
             None if !sorted => Err("the nodes that are updated by rows are not in order".to_string()),
             None => Ok(()),
         }
+    }
+}
+
+/// Training steps with every saving that is not switched off, with their schedules, the best first: it drops no more values
+/// than the peak asks for. Those after it are for where that one can't be placed as low as it could be.
+pub struct Strategies<'g> {
+    graph: &'g Graph,
+    /// What holds of the network where it is run so.
+    pub facts: &'g Facts,
+    plain: Option<(Strategy, Schedule)>,
+    /// Everything dropped that is cheap, with the live bytes, where there is anything.
+    all: Option<(Strategy, Schedule, Live)>,
+    dropped: Vec<ValueId>,
+    /// The parts of the peak that are left as room to spare: values kept right up to it are harder to place.
+    margins: std::slice::Iter<'static, u64>,
+}
+
+impl<'g> Strategies<'g> {
+    /// The strategies of a network.
+    pub fn new(graph: &'g Graph, facts: &'g Facts) -> Strategies<'g> {
+        const MARGINS: &[u64] = &[u64::MAX, 64, 16];
+        let plain = Strategy {
+            momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
+            ..Strategy::plain(graph, facts)
+        };
+        let by_rows = graph.uses(Saving::RowTiles) && !plain.momentum_gradients;
+        let row_tiles = if by_rows { row_tiles::candidates(graph, facts) } else { Vec::new() };
+        let recomputes = graph.uses(Saving::CheapRecomputation);
+        let dropped = if recomputes { cheap::candidates(graph, facts, cheap::limit(facts)) } else { Vec::new() };
+        let with_schedule = |strategy: Strategy| {
+            let schedule = lower::training(graph, facts, &strategy);
+            (strategy, schedule)
+        };
+        let mut strategies = Strategies { graph, facts, plain: None, all: None, dropped, margins: MARGINS.iter() };
+        if !strategies.dropped.is_empty() || !row_tiles.is_empty() {
+            let order = cheap::order(graph, facts, &strategies.dropped);
+            let (all, schedule) = with_schedule(Strategy { order, row_tiles, ..plain.clone() });
+            let live = Live::at(&schedule, graph.declared_batch());
+            strategies.all = live.map(|(live, _)| (all, schedule, live));
+        }
+        let (plain, schedule) = with_schedule(plain);
+        let most = Live::at(&schedule, graph.declared_batch()).map_or(u64::MAX, |(live, _)| live.most);
+        // Sizes that pass 64 bits are reported when the plan is placed.
+        if strategies.all.as_ref().is_none_or(|(.., all)| most <= all.most) {
+            strategies.plain = Some((plain, schedule));
+            strategies.margins = [].iter();
+        }
+        strategies
+    }
+
+    /// These, or those with the loss by slices where that lowers what the trainer needs. `evaluation` is what it needs for
+    /// evaluation above its own state, with whole logits.
+    #[must_use]
+    pub fn or_sliced(self, sliced: Option<&'g Facts>, evaluation: u64) -> Strategies<'g> {
+        let Some(sliced) = sliced else { return self };
+        let batch = self.graph.declared_batch();
+        let live = |strategies: &Strategies| {
+            let schedule = strategies.lowest()?;
+            let (live, sizes) = Live::at(schedule, batch)?;
+            let persistent = sizes[..schedule.persistent].iter().map(|size| align_up(*size)).sum::<Option<u64>>()?;
+            Some((live.step as u32, live.most.max(persistent.saturating_add(evaluation))))
+        };
+        let Some((peak, most)) = live(&self) else { return self };
+        let holds_logits = |buffer: &Buffer| {
+            (buffer.lower..buffer.upper).contains(&peak)
+                && buffer.holds.iter().any(|holding| match holding.content {
+                    Content::Value(value) | Content::ValueGradient(value) => value == self.graph.output,
+                    _ => false,
+                })
+        };
+        if !self.lowest().is_some_and(|schedule| schedule.buffers.iter().any(holds_logits)) {
+            return self;
+        }
+        let by_slices = Strategies::new(self.graph, sliced);
+        if live(&by_slices).is_some_and(|(_, sliced)| sliced < most) { by_slices } else { self }
+    }
+
+    /// The steps with the fewest live bytes that are known without trying further, before any were taken.
+    fn lowest(&self) -> Option<&Schedule> {
+        let plain = self.plain.as_ref().map(|(_, schedule)| schedule);
+        plain.or(self.all.as_ref().map(|(_, schedule, _)| schedule))
+    }
+}
+
+impl Iterator for Strategies<'_> {
+    type Item = (Strategy, Schedule);
+
+    fn next(&mut self) -> Option<(Strategy, Schedule)> {
+        if let Some(plain) = self.plain.take() {
+            return Some(plain);
+        }
+        let (all, schedule, live) = self.all.as_ref()?;
+        for margin in self.margins.by_ref() {
+            let needed = cheap::needed(self.graph, self.facts, &self.dropped, schedule, live, live.most / margin);
+            let order = cheap::order(self.graph, self.facts, &needed);
+            let some = Strategy { order, ..all.clone() };
+            let schedule = lower::training(self.graph, self.facts, &some);
+            let most = Live::at(&schedule, self.graph.declared_batch()).map(|(live, _)| live.most);
+            if needed != self.dropped && most.is_some_and(|most| most <= live.most) {
+                return Some((some, schedule));
+            }
+        }
+        self.all.take().map(|(all, schedule, _)| (all, schedule))
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Candidate {
     pub strategy: Strategy,
     /// The most bytes live at one step.
     pub most: u64,
-    /// What is computed again, in the unit of [`forward_cost`](cheap::forward_cost).
+    /// What is computed again, in the unit of [`Facts::cost`].
     pub cost: u64,
 }
 
@@ -71,7 +71,7 @@ impl<'g> Search<'g> {
     /// Prepares the search. `base` has the decisions beside the order; `most` is what the step needs without recomputation.
     pub fn new(graph: &'g Graph, facts: &'g Facts, base: Strategy, most: u64) -> Search<'g> {
         let saved = cheap::saved(graph, facts);
-        let cheap = cheap::candidates(graph, facts, cheap::limit(graph, facts));
+        let cheap = cheap::candidates(graph, facts, cheap::limit(facts));
         let chain = Chain::new(graph, facts, &saved, &cheap, &base, most);
         Search { graph, facts, base, saved, cheap, chain }
     }
@@ -92,7 +92,7 @@ impl<'g> Search<'g> {
         let strategy = Strategy { order, ..self.base.clone() };
         let schedule = lower::training(self.graph, self.facts, &strategy);
         let (live, _) = Live::at(&schedule, self.graph.declared_batch())?;
-        let cost = again(self.graph, &strategy.order);
+        let cost = again(self.facts, &strategy.order);
         Some(Candidate { strategy, most: live.most, cost })
     }
 
@@ -208,7 +208,7 @@ impl<'g> Search<'g> {
         let schedule = lower::training(self.graph, self.facts, &strategy);
         let (live, _) = Live::at(&schedule, self.graph.declared_batch())?;
         let excess = live.steps.iter().map(|bytes| u128::from(bytes.saturating_sub(limit))).sum();
-        let cost = again(self.graph, &strategy.order);
+        let cost = again(self.facts, &strategy.order);
         let waiting = self.waiting(&schedule, &live);
         Some(Judged { way: Candidate { strategy, most: live.most, cost }, excess, waiting })
     }
@@ -295,14 +295,14 @@ impl Chain {
 }
 
 /// What an order computes again.
-pub fn again(graph: &Graph, order: &[Action]) -> u64 {
-    let mut computed = vec![false; graph.nodes.len()];
+pub fn again(facts: &Facts, order: &[Action]) -> u64 {
+    let mut computed = vec![false; facts.cost.len()];
     let mut cost = 0u64;
     for action in order {
         if let Action::Forward(node) = *action
             && std::mem::replace(&mut computed[node as usize], true)
         {
-            cost = cost.saturating_add(cheap::forward_cost(graph, node as usize));
+            cost = cost.saturating_add(facts.cost[node as usize]);
         }
     }
     cost

@@ -3,6 +3,7 @@
 //! exponentials as it goes (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"); a second computes the
 //! logits again, and from them all gradients.
 
+use super::Saving;
 use crate::graph::Graph;
 use crate::layers::Layer;
 use crate::losses::Loss;
@@ -46,9 +47,12 @@ pub fn workspace(graph: &Graph, head: usize, by_rows: bool) -> Size {
     Size::per_sample((STATISTICS + classes) * 4).plus(if by_rows { slice } else { 0 })
 }
 
-/// Whether a slice of the logits takes less than all of them.
-pub fn is_worth_a_try(graph: &Graph, head: usize) -> bool {
+/// What holds where the loss is computed by slices, if it can and may be, and a slice of the logits takes less than all of
+/// them.
+pub fn facts(graph: &Graph, whole: &Facts) -> Option<Facts> {
     let batch = graph.declared_batch();
     let logits = graph.value_type(graph.output).size().bytes(batch);
-    workspace(graph, head, false).bytes(batch) < logits
+    let takes_less = |head: usize| workspace(graph, head, false).bytes(batch) < logits;
+    let worth_a_try = graph.uses(Saving::SlicedLoss) && head(graph, whole).is_some_and(takes_less);
+    worth_a_try.then(|| Facts::new(graph, true).slicing_the_loss(graph))
 }

@@ -1,6 +1,5 @@
 //! A network as a chain: cut wherever a single value passes from the nodes before to the nodes after.
 
-use super::cheap::forward_cost;
 use crate::chain::Stage;
 use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::Layer;
@@ -78,7 +77,7 @@ pub fn stages(
             let memory = &facts.memory[node];
             let n = &graph.nodes[node];
             let value = graph.value_of(node);
-            let cost = forward_cost(graph, node);
+            let cost = facts.cost[node];
             made.forward_cost = made.forward_cost.checked_add(cost)?;
             if facts.has_backward[node] {
                 made.backward_cost = made.backward_cost.checked_add(cost.checked_mul(2)?)?;
