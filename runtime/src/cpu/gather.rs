@@ -148,3 +148,34 @@ mod x86 {
         (bits | bits << 1) & 0x5555
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two runs with gaps before, between and after them, across the border of the vectors, in two channels.
+    #[test]
+    fn runs_and_gaps() {
+        let source: Vec<f32> = (1..=400).map(|i| i as f32).collect();
+        for step in 1..=3 {
+            let mut pieces = Pieces::new(step);
+            pieces.push(2..9, 5);
+            pieces.push(12..31, 60);
+            let mut block = [MaybeUninit::new(-1.0); 3 * WIDTH];
+            pieces.gather(&source, 200, 2, &mut block, 2 * WIDTH);
+            for (channel, row) in [(0, 0), (1, 2)] {
+                for lane in 0..WIDTH {
+                    let at = match lane {
+                        2..9 => Some(5 + (lane - 2) * step),
+                        12..31 => Some(60 + (lane - 12) * step),
+                        _ => None,
+                    };
+                    let expected = at.map_or(0.0, |at| (200 * channel + at + 1) as f32);
+                    // SAFETY: all of the block was initialized.
+                    let got = unsafe { block[row * WIDTH + lane].assume_init() };
+                    assert_eq!(got, expected, "step {step}, channel {channel}, lane {lane}");
+                }
+            }
+        }
+    }
+}
