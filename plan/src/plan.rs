@@ -6,9 +6,9 @@ use crate::arena::Effort;
 use crate::consistency;
 use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
-use crate::placement::{Placement, PlanError};
+use crate::placement::{Live, Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, Strategy, recompute, sliced_loss};
+use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute, sliced_loss};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -30,7 +30,8 @@ impl Planned {
     /// A batch out of range, or sizes that pass 64 bits.
     fn training(graph: &Graph, training: &Training, inference: &Planned) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let whole = Facts::new(graph, true);
+        let most = |facts: &Facts| Strategies::new(graph, facts).most;
+        let whole = in_best_sequence(graph, Facts::new(graph, true), most);
         let sliced = sliced_loss::facts(graph, &whole);
         let evaluation = inference.placement.transient_bytes();
         let strategies = Strategies::new(graph, &whole).or_sliced(sliced.as_ref(), evaluation);
@@ -108,9 +109,11 @@ impl Planned {
     /// A batch out of range, or sizes that pass 64 bits.
     fn inference(graph: &Graph) -> Result<Planned, PlanError> {
         check_batch(graph.inference_batch())?;
-        let facts = Facts::new(graph, false);
-        let strategy = Strategy::inference(graph, &facts);
-        let schedule = lower::inference(graph, &facts, &strategy);
+        let lower = |facts: &Facts| lower::inference(graph, facts, &Strategy::inference(facts));
+        let batch = graph.inference_batch();
+        let most = |facts: &Facts| Live::at(&lower(facts), batch).map_or(u64::MAX, |(live, _)| live.most);
+        let facts = in_best_sequence(graph, Facts::new(graph, false), most);
+        let (strategy, schedule) = (Strategy::inference(&facts), lower(&facts));
         let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
         Ok(Planned { strategy, schedule, placement })
     }

@@ -6,7 +6,7 @@ use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, sliced_loss};
+use crate::strategy::{Strategies, in_best_sequence, sliced_loss};
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -21,9 +21,6 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
     let mut low = Question { plan: least.as_ref().unwrap_or(plan), limit }.largest();
     // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
     let fits = |batch: u64| {
-        if !plan.graph.budget.recompute && !may_fit(&plan.graph, batch, limit) {
-            return None;
-        }
         let mut graph = plan.graph.clone().batch(batch);
         if graph.budget.recompute {
             graph.budget.train = Some(limit);
@@ -41,7 +38,9 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
     }
     while low < MAX_BATCH {
         let further = found.as_ref().map_or(0, |plan| Question { plan, limit }.largest());
-        let next = [further, low + 1].into_iter().filter(|next| *next > low).find_map(|next| Some((next, fits(next)?)));
+        let further = [further, low + 1].into_iter().filter(|next| *next > low);
+        let mut further = further.filter(|next| plan.graph.budget.recompute || may_fit(&plan.graph, *next, limit));
+        let next = further.find_map(|next| Some((next, fits(next)?)));
         match next {
             Some((next, plan)) => (low, found) = (next, Some(plan)),
             None => break,
@@ -56,11 +55,14 @@ fn may_fit(graph: &Graph, batch: u64, limit: u64) -> bool {
         return true;
     }
     let graph = graph.clone().batch(batch);
-    let facts = Facts::new(&graph, true);
+    let live = |mut strategies: Strategies| {
+        let live = strategies.next().and_then(|(_, schedule)| Live::at(&schedule, batch));
+        live.map_or(u64::MAX, |(live, _)| live.most)
+    };
+    let most = |facts: &Facts| live(Strategies::new(&graph, facts));
+    let facts = in_best_sequence(&graph, Facts::new(&graph, true), most);
     let sliced = sliced_loss::facts(&graph, &facts);
-    let least = Strategies::new(&graph, &facts).or_sliced(sliced.as_ref(), 0).next();
-    let live = least.and_then(|(_, schedule)| Live::at(&schedule, batch));
-    live.is_some_and(|(live, _)| live.most <= limit)
+    most(&facts) <= limit || live(Strategies::new(&graph, &facts).or_sliced(sliced.as_ref(), 0)) <= limit
 }
 
 struct Question<'p> {

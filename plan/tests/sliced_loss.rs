@@ -132,7 +132,7 @@ fn a_strategy_that_slices_what_it_cant() {
     let mut chain = Chain::new("Chain", &[8]);
     chain.push("linear", &[("out_features", int(4))]).push("relu", &[]);
     let graph = chain.train(2, adam());
-    let strategy = Strategy { sliced_loss: true, ..Strategy::plain(&graph, &Facts::new(&graph, true)) };
+    let strategy = Strategy { sliced_loss: true, ..Strategy::plain(&Facts::new(&graph, true)) };
     let error = Plan::with_strategy(graph, strategy).unwrap_err().to_string();
     assert!(error.contains("can't be computed by slices"), "{error}");
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Batch, network, recipes, train, train_plan};
+use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::conv::Conv;
@@ -38,7 +39,7 @@ proptest! {
 /// The plan that saves nothing, and the one that saves whatever can be saved.
 fn plain_and_thorough(graph: &Graph) -> [Plan; 2] {
     let facts = Facts::new(graph, true);
-    [Strategy::plain(graph, &facts), Strategy::thorough(graph, &facts)]
+    [Strategy::plain(&facts), Strategy::thorough(graph, &facts)]
         .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap())
 }
 
@@ -80,7 +81,7 @@ proptest! {
             let values = (graph.inputs.len() as u32..graph.types.len() as u32).map(ValueId);
             values.filter(|value| saved[value.index()] && bits >> (value.0 % 64) & 1 == 1).collect()
         };
-        let plain = Strategy::plain(&graph, &facts);
+        let plain = Strategy::plain(&facts);
         let order = cheap::order_forgetting(&graph, &facts, &chosen(dropped), &chosen(dropped & forgotten));
         let again = Strategy { order, ..plain.clone() };
         let [plain, again] =
@@ -206,7 +207,7 @@ proptest! {
     fn a_sliced_loss_is_the_loss(head in heads()) {
         let graph = ending_with(&head);
         let whole = Facts::new(&graph, true);
-        let whole = Plan::with_strategy(graph.clone(), Strategy::plain(&graph, &whole)).unwrap();
+        let whole = Plan::with_strategy(graph.clone(), Strategy::plain(&whole)).unwrap();
         let sliced = Facts::new(&graph, true).slicing_the_loss(&graph);
         let sliced = Plan::with_strategy(graph.clone(), Strategy::thorough(&graph, &sliced)).unwrap();
         let steps = &sliced.training.as_ref().unwrap().schedule.steps;
@@ -225,6 +226,31 @@ proptest! {
         }
         prop_assert_eq!(&saved, &train_plan(&sliced, Apart::new(alone()), 4), "apart");
         prop_assert_eq!(&saved, &train_plan(&sliced, Cpu::with_threads(3).unwrap(), 4), "with three threads");
+    }
+}
+
+/// A weight of several tiles, the last of them smaller, by every optimizer.
+#[test]
+fn weights_updated_by_rows_are_the_same() {
+    for index in 0..9 {
+        let mut builder = GraphBuilder::new("Wide");
+        let x = builder.input("x", DType::F32, &[300]).unwrap();
+        let wide = builder.member("wide", Layer::Linear(Linear { out_features: 500, bias: true }), false);
+        let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: false }), false);
+        let y = builder.call(wide, &[x]).and_then(|y| builder.call(head, &[y])).unwrap();
+        let optimizer = common::optimizer(index);
+        let training = Training { batch: 5, optimizer, loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+        let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
+        let [plain, thorough] = plain_and_thorough(&graph);
+        let strategy = &thorough.training.as_ref().unwrap().strategy;
+        if strategy.momentum_gradients {
+            continue;
+        }
+        assert_eq!(strategy.row_tiles, [0, 1]);
+        let workspace = Footprint::new(&thorough).workspace_bytes;
+        assert!(workspace < 500 * 300 * 4 && workspace.is_multiple_of(300 * 4), "{workspace}");
+        let device = || Cpu::with_threads(2).unwrap();
+        assert_eq!(train_plan(&plain, device(), 4), train_plan(&thorough, Poisoned::new(device()), 4), "{index}");
     }
 }
 

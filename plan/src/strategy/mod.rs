@@ -37,9 +37,9 @@ pub struct Strategy {
 impl Strategy {
     /// A training step that saves nothing beside what the facts say: everything that backward reads is kept, every gradient
     /// is a buffer.
-    pub fn plain(graph: &Graph, facts: &Facts) -> Strategy {
+    pub fn plain(facts: &Facts) -> Strategy {
         Strategy {
-            order: order::plain(graph, facts),
+            order: order::plain(facts),
             momentum_gradients: false,
             row_tiles: Vec::new(),
             sliced_loss: facts.sliced_head.is_some(),
@@ -47,13 +47,8 @@ impl Strategy {
     }
 
     /// A pass of inference.
-    pub fn inference(graph: &Graph, facts: &Facts) -> Strategy {
-        Strategy {
-            order: order::forward(graph, facts),
-            momentum_gradients: false,
-            row_tiles: Vec::new(),
-            sliced_loss: false,
-        }
+    pub fn inference(facts: &Facts) -> Strategy {
+        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new(), sliced_loss: false }
     }
 
     /// What is known of the network where this is how it is run.
@@ -69,7 +64,7 @@ impl Strategy {
         let row_tiles = if momentum_gradients { Vec::new() } else { row_tiles::possible(graph, facts) };
         let dropped = cheap::candidates(graph, facts, u64::MAX);
         let order = cheap::order(graph, facts, &dropped);
-        Strategy { order, momentum_gradients, row_tiles, ..Strategy::plain(graph, facts) }
+        Strategy { order, momentum_gradients, row_tiles, ..Strategy::plain(facts) }
     }
 
     /// Checks that this is a strategy for the network.
@@ -105,6 +100,8 @@ pub struct Strategies<'g> {
     /// Everything dropped that is cheap, with the live bytes, where there is anything.
     all: Option<(Strategy, Schedule, Live)>,
     dropped: Vec<ValueId>,
+    /// The most bytes that the best of them has live at one step; `u64::MAX` where they pass 64 bits.
+    pub most: u64,
     /// The parts of the peak that are left as room to spare: values kept right up to it are harder to place.
     margins: std::slice::Iter<'static, u64>,
 }
@@ -115,7 +112,7 @@ impl<'g> Strategies<'g> {
         const MARGINS: &[u64] = &[u64::MAX, 64, 16];
         let plain = Strategy {
             momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
-            ..Strategy::plain(graph, facts)
+            ..Strategy::plain(facts)
         };
         let by_rows = graph.uses(Saving::RowTiles) && !plain.momentum_gradients;
         let row_tiles = if by_rows { row_tiles::candidates(graph, facts) } else { Vec::new() };
@@ -125,7 +122,8 @@ impl<'g> Strategies<'g> {
             let schedule = lower::training(graph, facts, &strategy);
             (strategy, schedule)
         };
-        let mut strategies = Strategies { graph, facts, plain: None, all: None, dropped, margins: MARGINS.iter() };
+        let mut strategies =
+            Strategies { graph, facts, plain: None, all: None, dropped, most: u64::MAX, margins: MARGINS.iter() };
         if !strategies.dropped.is_empty() || !row_tiles.is_empty() {
             let order = cheap::order(graph, facts, &strategies.dropped);
             let (all, schedule) = with_schedule(Strategy { order, row_tiles, ..plain.clone() });
@@ -139,6 +137,7 @@ impl<'g> Strategies<'g> {
             strategies.plain = Some((plain, schedule));
             strategies.margins = [].iter();
         }
+        strategies.most = strategies.all.as_ref().map_or(most, |(.., all)| most.min(all.most));
         strategies
     }
 
@@ -173,6 +172,16 @@ impl<'g> Strategies<'g> {
     fn lowest(&self) -> Option<&Schedule> {
         let plain = self.plain.as_ref().map(|(_, schedule)| schedule);
         plain.or(self.all.as_ref().map(|(_, schedule, _)| schedule))
+    }
+}
+
+/// The facts of a network with its nodes in the sequence that needs less, the declared one or
+/// [another](order::lean_sequence), by what a sequence needs.
+pub fn in_best_sequence(graph: &Graph, declared: Facts, most: impl Fn(&Facts) -> u64) -> Facts {
+    let other = if graph.uses(Saving::StepOrder) { order::lean_sequence(graph, &declared) } else { None };
+    match other.map(|sequence| Facts { sequence, ..declared.clone() }) {
+        Some(lean) if most(&lean) < most(&declared) => lean,
+        _ => declared,
     }
 }
 

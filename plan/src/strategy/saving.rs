@@ -16,12 +16,19 @@ pub enum Saving {
     SlicedLoss,
     /// What costs little to compute again is not kept for backward.
     CheapRecomputation,
+    /// Layers run in another order than the declared one, where the network leaves a choice.
+    StepOrder,
 }
 
 impl Saving {
     /// Every saving, in the order of the reference.
-    pub const ALL: [Saving; 4] =
-        [Saving::MomentumGradients, Saving::RowTiles, Saving::SlicedLoss, Saving::CheapRecomputation];
+    pub const ALL: [Saving; 5] = [
+        Saving::MomentumGradients,
+        Saving::RowTiles,
+        Saving::SlicedLoss,
+        Saving::CheapRecomputation,
+        Saving::StepOrder,
+    ];
 
     /// Its name in `#[without(..)]`.
     pub const fn name(self) -> &'static str {
@@ -30,6 +37,7 @@ impl Saving {
             Saving::RowTiles => "row_tiles",
             Saving::SlicedLoss => "sliced_loss",
             Saving::CheapRecomputation => "cheap_recomputation",
+            Saving::StepOrder => "step_order",
         }
     }
 
@@ -47,6 +55,7 @@ impl Saving {
             Saving::CheapRecomputation => {
                 "values that cost less than 1% of the step are computed again instead of kept"
             }
+            Saving::StepOrder => "layers run in the order that needs less, where the network leaves a choice",
         }
     }
 }

@@ -54,5 +54,5 @@ pub fn facts(graph: &Graph, whole: &Facts) -> Option<Facts> {
     let logits = graph.value_type(graph.output).size().bytes(batch);
     let takes_less = |head: usize| workspace(graph, head, false).bytes(batch) < logits;
     let worth_a_try = graph.uses(Saving::SlicedLoss) && head(graph, whole).is_some_and(takes_less);
-    worth_a_try.then(|| Facts::new(graph, true).slicing_the_loss(graph))
+    worth_a_try.then(|| whole.clone().slicing_the_loss(graph))
 }
