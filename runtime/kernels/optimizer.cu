@@ -98,8 +98,11 @@ KERNEL add_squares(const float *gradient, float *total, unsigned count, int is_f
     }
 }
 
-// From the sum of all squares to the factor that bounds the norm, as `torch.nn.utils.clip_grad_norm_` computes it.
+// From the sum of all squares to the factor that bounds the norm, as `torch.nn.utils.clip_grad_norm_` computes it. One thread's
+// work.
 KERNEL gradient_scale(float *total, float most) {
-    float scale = most / (sqrtf(*total) + 1e-6f);
-    *total = scale > 1.0f ? 1.0f : scale;
+    if (threadIdx.x == 0) {
+        float scale = most / (sqrtf(*total) + 1e-6f);
+        *total = scale > 1.0f ? 1.0f : scale;
+    }
 }
