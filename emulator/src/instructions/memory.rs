@@ -1,0 +1,448 @@
+//! Loads and stores.
+
+use crate::faults::Mistake;
+use crate::machine::{Lanes, Register, Registers, WARP, lanes};
+use crate::memory::{Allocation, Global, LOCAL_WINDOW, Local, SHARED_WINDOW, Shared, Visitor, uninitialized};
+use crate::program::{Address, Base, Decoder, Form};
+use crate::ptx::{Error, Operand, Space, Type};
+
+/// A mistake and the thread of the warp that makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The thread.
+    pub lane: usize,
+    /// What is wrong.
+    pub mistake: Mistake,
+}
+
+/// What a warp can reach.
+#[derive(Debug)]
+pub struct Memories<'a> {
+    /// Global memory.
+    pub global: &'a Global,
+    /// The block's shared memory.
+    pub shared: &'a mut Shared,
+    /// The warp's local memory.
+    pub local: &'a mut Local,
+    /// The kernel's parameters.
+    pub parameters: &'a [u8],
+    /// The number in the block of the warp's first thread.
+    pub first_thread: u16,
+    /// How many barriers of its own the warp has passed.
+    pub warp_phase: u16,
+    /// Whether the last thread goes first.
+    pub reversed: bool,
+}
+
+/// A load of one value or of a vector.
+#[derive(Debug, Clone)]
+pub struct Load {
+    access: Access,
+    signed: bool,
+}
+
+/// A store of one value or of a vector.
+#[derive(Debug, Clone)]
+pub struct Store {
+    access: Access,
+}
+
+/// What loads and stores have in common.
+#[derive(Debug, Clone)]
+struct Access {
+    space: Space,
+    address: Address,
+    /// The bytes of an element.
+    size: usize,
+    /// The elements.
+    count: usize,
+    /// The registers, and whether each has 64 bits.
+    registers: [(Register, bool); 4],
+}
+
+impl Load {
+    /// `ld`.
+    pub fn decode(form: &mut Form, operands: &[Operand], decoder: &mut Decoder) -> Result<Load, Error> {
+        form.operands(operands, 2)?;
+        form.take("nc");
+        let (ty, access) = Access::decode(form, &operands[1], &operands[0], decoder, Decoder::target_at_least)?;
+        Ok(Load { access, signed: ty.is_signed() })
+    }
+
+    /// Runs it for the threads in `mask`.
+    pub fn execute(&self, registers: &mut Registers, mask: u32, memories: &mut Memories) -> Result<(), Trouble> {
+        match self.access.size {
+            1 => self.run::<1>(registers, mask, memories),
+            2 => self.run::<2>(registers, mask, memories),
+            4 => self.run::<4>(registers, mask, memories),
+            _ => self.run::<8>(registers, mask, memories),
+        }
+    }
+
+    fn run<const SIZE: usize>(
+        &self,
+        registers: &mut Registers,
+        mask: u32,
+        memories: &mut Memories,
+    ) -> Result<(), Trouble> {
+        let Access { space, count, .. } = self.access;
+        let addresses = self.access.address.of(registers);
+        let mut near = None;
+        for lane in memories.order(mask) {
+            let address = addresses[lane];
+            self.access.check_vector(address, "load").map_err(|mistake| Trouble { lane, mistake })?;
+            for part in 0..count {
+                let value = memories
+                    .load::<SIZE>(space, lane, address.wrapping_add((part * SIZE) as u64), &mut near)
+                    .map_err(|mistake| Trouble { lane, mistake })?;
+                let value = if self.signed { sign_extended::<SIZE>(value) } else { value };
+                match self.access.registers[part] {
+                    (register, true) => registers.wide[usize::from(register)][lane] = value,
+                    (register, false) => registers.narrow[usize::from(register)][lane] = value as u32,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// `st`.
+    pub fn decode(form: &mut Form, operands: &[Operand], decoder: &mut Decoder) -> Result<Store, Error> {
+        form.operands(operands, 2)?;
+        let (_, access) = Access::decode(form, &operands[0], &operands[1], decoder, Decoder::source_at_least)?;
+        if matches!(access.space, Space::Parameter | Space::Constant) {
+            return Err(form.unsupported());
+        }
+        Ok(Store { access })
+    }
+
+    /// Runs it for the threads in `mask`.
+    pub fn execute(&self, registers: &Registers, mask: u32, memories: &mut Memories) -> Result<(), Trouble> {
+        match self.access.size {
+            1 => self.run::<1>(registers, mask, memories),
+            2 => self.run::<2>(registers, mask, memories),
+            4 => self.run::<4>(registers, mask, memories),
+            _ => self.run::<8>(registers, mask, memories),
+        }
+    }
+
+    fn run<const SIZE: usize>(&self, registers: &Registers, mask: u32, memories: &mut Memories) -> Result<(), Trouble> {
+        let Access { space, count, .. } = self.access;
+        let addresses = self.access.address.of(registers);
+        let mut near = None;
+        for lane in memories.order(mask) {
+            let address = addresses[lane];
+            self.access.check_vector(address, "store").map_err(|mistake| Trouble { lane, mistake })?;
+            for part in 0..count {
+                let value = match self.access.registers[part] {
+                    (register, true) => registers.wide[usize::from(register)][lane],
+                    (register, false) => registers.narrow[usize::from(register)][lane].into(),
+                };
+                memories
+                    .store::<SIZE>(space, lane, address.wrapping_add((part * SIZE) as u64), value, &mut near)
+                    .map_err(|mistake| Trouble { lane, mistake })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the register of a value is found: as a target, or as a source.
+type Resolve = fn(&mut Decoder, &Operand, Type) -> Result<(Register, bool), Error>;
+
+impl Access {
+    fn decode(
+        form: &mut Form,
+        address: &Operand,
+        value: &Operand,
+        decoder: &mut Decoder,
+        register: Resolve,
+    ) -> Result<(Type, Access), Error> {
+        form.take_all(&["weak", "volatile", "relaxed", "acquire", "release", "cta", "gpu", "sys"]);
+        form.take_all(&["ca", "cg", "cs", "lu", "cv", "wb", "wt"]);
+        let space = Space::decode(form);
+        let count = match () {
+            () if form.take("v2") => 2,
+            () if form.take("v4") => 4,
+            () => 1,
+        };
+        let ty = form.ty()?;
+        let size = ty.size();
+        if ty == Type::Predicate || count * size > 16 {
+            return Err(form.unsupported());
+        }
+        let parts = match value {
+            Operand::Vector(parts) if parts.len() == count && count > 1 => parts.as_slice(),
+            value if count == 1 => std::slice::from_ref(value),
+            _ => return Err(decoder.error(format!("a vector of {count} registers is needed"))),
+        };
+        // A half is only moved here, so that its register may have any type of its size or more.
+        let ty = if ty == Type::F16 { Type::B16 } else { ty };
+        let mut registers = [(0, false); 4];
+        for (place, part) in parts.iter().enumerate() {
+            registers[place] = register(decoder, part, ty)?;
+        }
+        Ok((ty, Access { space, address: decoder.address(address)?, size, count, registers }))
+    }
+
+    /// A vector is aligned as a whole.
+    #[inline(always)]
+    fn check_vector(&self, address: u64, access: &'static str) -> Result<(), Mistake> {
+        let size = self.size * self.count;
+        if self.count > 1 && !address.is_multiple_of(size as u64) {
+            return Err(Mistake::Misaligned { space: name(self.space), access, address, size });
+        }
+        Ok(())
+    }
+}
+
+impl Space {
+    /// The space that a form names.
+    pub fn decode(form: &mut Form) -> Space {
+        match () {
+            () if form.take("global") => Space::Global,
+            () if form.take("shared") => Space::Shared,
+            () if form.take("local") => Space::Local,
+            () if form.take("param") => Space::Parameter,
+            () if form.take("const") => Space::Constant,
+            () => Space::Generic,
+        }
+    }
+}
+
+impl Address {
+    /// The address of each thread.
+    #[inline(always)]
+    pub fn of(&self, registers: &Registers) -> Lanes<u64> {
+        match self.base {
+            Base::None => [self.offset; WARP],
+            Base::Wide(register) => registers.wide[usize::from(register)].map(|base| base.wrapping_add(self.offset)),
+            Base::Narrow(register) => {
+                registers.narrow[usize::from(register)].map(|base| base.wrapping_add(self.offset as u32).into())
+            }
+        }
+    }
+}
+
+fn name(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global",
+        Space::Constant => "constant",
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Parameter => "parameter",
+        Space::Generic => "generic",
+    }
+}
+
+fn sign_extended<const SIZE: usize>(value: u64) -> u64 {
+    let unused = 64 - 8 * SIZE;
+    ((value << unused) as i64 >> unused) as u64
+}
+
+/// The allocation that the last access lay in, where the next is likely to lie too.
+pub type Near<'a> = Option<&'a Allocation>;
+
+impl<'a> Memories<'a> {
+    /// The threads in a mask, in the order in which they go.
+    #[inline(always)]
+    pub fn order(&self, mask: u32) -> impl Iterator<Item = usize> + use<> {
+        let reversed = self.reversed;
+        let mask = if reversed { mask.reverse_bits() } else { mask };
+        lanes(mask).map(move |lane| if reversed { WARP - 1 - lane } else { lane })
+    }
+
+    /// Who a thread is to shared memory.
+    #[inline(always)]
+    pub fn visitor(&self, lane: usize) -> Visitor {
+        Visitor { thread: self.first_thread + lane as u16, warp_phase: self.warp_phase }
+    }
+
+    #[inline(always)]
+    fn load<const SIZE: usize>(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        near: &mut Near<'a>,
+    ) -> Result<u64, Mistake> {
+        match resolve(space, address) {
+            (Space::Shared, address) => self.shared.load::<SIZE>(self.visitor(lane), address),
+            (Space::Local, address) => self.local.load(lane, address, SIZE),
+            (Space::Parameter, address) => self.parameter(address, SIZE),
+            _ => {
+                let (allocation, offset) = self.allocation::<SIZE>("load", address, near)?;
+                match allocation.is_written::<SIZE>(offset) {
+                    true => Ok(allocation.load::<SIZE>(offset)),
+                    false => Err(uninitialized(allocation, offset, SIZE)),
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn store<const SIZE: usize>(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        value: u64,
+        near: &mut Near<'a>,
+    ) -> Result<(), Mistake> {
+        match resolve(space, address) {
+            (Space::Shared, address) => self.shared.store::<SIZE>(self.visitor(lane), address, value),
+            (Space::Local, address) => self.local.store(lane, address, SIZE, value),
+            _ => {
+                let (allocation, offset) = self.allocation::<SIZE>("store", address, near)?;
+                allocation.store::<SIZE>(offset, value);
+                Ok(())
+            }
+        }
+    }
+
+    /// The allocation of an access to global memory, which is checked to lie inside and to be aligned.
+    #[inline(always)]
+    pub fn allocation<const SIZE: usize>(
+        &self,
+        access: &'static str,
+        address: u64,
+        near: &mut Near<'a>,
+    ) -> Result<(&'a Allocation, usize), Mistake> {
+        let (allocation, offset) = match near.and_then(|near| Some((near, near.offset(address, SIZE)?))) {
+            Some(found) => found,
+            None => match self.global.find(address, SIZE) {
+                Some(found) => found,
+                None => return Err(self.global.out_of_bounds(access, address, SIZE)),
+            },
+        };
+        *near = Some(allocation);
+        if !address.is_multiple_of(SIZE as u64) {
+            return Err(Mistake::Misaligned { space: "global", access, address, size: SIZE });
+        }
+        Ok((allocation, offset))
+    }
+
+    fn parameter(&self, address: u64, size: usize) -> Result<u64, Mistake> {
+        let bytes = usize::try_from(address).ok().and_then(|at| self.parameters.get(at..at.checked_add(size)?));
+        let Some(bytes) = bytes else {
+            let nearest = format!("the kernel has {} bytes of parameters", self.parameters.len());
+            return Err(Mistake::OutOfBounds { space: "parameter", access: "load", address, size, nearest });
+        };
+        let mut value = [0; 8];
+        value[..size].copy_from_slice(bytes);
+        Ok(u64::from_le_bytes(value))
+    }
+}
+
+/// The space that a generic address lies in, and the address there.
+#[inline(always)]
+pub fn resolve(space: Space, address: u64) -> (Space, u64) {
+    const WINDOW: u64 = 1 << 24;
+    if space != Space::Generic {
+        return (space, address);
+    }
+    match address {
+        _ if address.wrapping_sub(SHARED_WINDOW) < WINDOW => (Space::Shared, address - SHARED_WINDOW),
+        _ if address.wrapping_sub(LOCAL_WINDOW) < WINDOW => (Space::Local, address - LOCAL_WINDOW),
+        _ => (Space::Global, address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::faults::Mistake;
+    use crate::instructions::testing::{Kernel, refused};
+
+    #[test]
+    fn loads_extend_by_their_type() {
+        let kernel = Kernel::new(
+            "ld.global.u8 %r0, [%rd0]; ld.global.s8 %r1, [%rd0]; ld.global.u16 %r2, [%rd0]; ld.global.s16 %r3, [%rd0];",
+        );
+        let found = kernel.global(&[0xfe, 0xff, 1, 2]).run().unwrap();
+        assert_eq!(found.0[..4], [0xfe, 0xffff_fffe, 0xfffe, 0xffff_fffe]);
+        let kernel =
+            Kernel::new("ld.global.s8 %rd1, [%rd0]; ld.global.u32 %rd2, [%rd0]; ld.global.u64 %rd3, [%rd0+0];");
+        let found = kernel.global(&[0xfe, 0xff, 1, 2, 3, 4, 5, 6]).run().unwrap();
+        assert_eq!(found.1[1..4], [-2i64 as u64, 0x0201_fffe, 0x0605_0403_0201_fffe]);
+    }
+
+    #[test]
+    fn vectors_and_offsets() {
+        let kernel = Kernel::new(
+            "ld.global.nc.v2.f32 {%f0, %f1}, [%rd0+8]; st.global.v2.u32 [%rd0], {%r1, %r0}; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd0];",
+        );
+        let bytes: Vec<u8> = [1u32, 2, 3, 4].iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(kernel.global(&bytes).run().unwrap().0[..6], [3, 4, 4, 3, 3, 4]);
+    }
+
+    #[test]
+    fn stores_cut_their_values() {
+        let kernel = Kernel::new(
+            "st.global.u8 [%rd0], %r1; st.global.u16 [%rd0+2], %r1; st.global.u8 [%rd0+1], %rd1; ld.global.u32 %r0, [%rd0];",
+        );
+        let found = kernel.registers(&[0, 0xabcd_1234], &[0, 0x99]).global(&[0; 4]).run().unwrap();
+        assert_eq!(found.0[0], 0x1234_9934);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_address() {
+        let kernel = Kernel::new("mul.wide.u32 %rd1, %laneid, 4; add.s64 %rd1, %rd1, %rd0; ld.global.u32 %r0, [%rd1];");
+        let bytes: Vec<u8> = (100..132u32).flat_map(u32::to_le_bytes).collect();
+        let rows = kernel.global(&bytes).run().unwrap().2;
+        assert_eq!((rows[0][0], rows[0][31]), (100, 131));
+    }
+
+    #[test]
+    fn accesses_outside_are_reported_to_the_byte() {
+        let run = |code: &str| Kernel::new(code).global(&[0; 6]).run();
+        assert!(run("ld.global.u16 %r0, [%rd0+4];").is_ok());
+        assert!(matches!(run("ld.global.u32 %r0, [%rd0+4];"), Err(Mistake::OutOfBounds { size: 4, .. })));
+        assert!(matches!(run("st.global.u8 [%rd0+6], %r0;"), Err(Mistake::OutOfBounds { access: "store", .. })));
+        assert!(matches!(run("ld.global.u8 %r0, [%rd0+-1];"), Err(Mistake::OutOfBounds { .. })));
+        assert!(matches!(run("ld.global.u8 %r0, [0];"), Err(Mistake::OutOfBounds { .. })));
+        assert!(matches!(run("ld.param.u32 %r0, [64];"), Err(Mistake::OutOfBounds { space: "parameter", .. })));
+    }
+
+    #[test]
+    fn misaligned_accesses_are_reported() {
+        let run = |code: &str| Kernel::new(code).global(&[0; 64]).run();
+        assert!(matches!(run("ld.global.u32 %r0, [%rd0+2];"), Err(Mistake::Misaligned { size: 4, .. })));
+        assert!(matches!(
+            run("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd0+8];"),
+            Err(Mistake::Misaligned { size: 16, .. })
+        ));
+        assert!(matches!(run("st.global.u64 [%rd0+4], %rd0;"), Err(Mistake::Misaligned { access: "store", .. })));
+    }
+
+    #[test]
+    fn reads_of_what_was_never_written_are_reported() {
+        let kernel = |code: &str| Kernel::new(code).global(&[0; 8]).unwritten(5..6).run();
+        assert!(kernel("ld.global.u32 %r0, [%rd0];").is_ok());
+        assert!(matches!(kernel("ld.global.u32 %r0, [%rd0+4];"), Err(Mistake::Uninitialized { .. })));
+        assert!(kernel("st.global.u8 [%rd0+5], %r0; ld.global.u32 %r0, [%rd0+4];").is_ok());
+    }
+
+    #[test]
+    fn shared_and_local_memory_by_their_own_and_by_generic_addresses() {
+        let shared = "st.shared.u32 [%r1], 7; bar.warp.sync -1; cvta.shared.u64 %rd1, 8; ld.u32 %r0, [%rd1]; st.u32 [%rd1+4], %r0; bar.warp.sync -1; ld.shared.u32 %r2, [12];";
+        let found = Kernel::new(shared).registers(&[0, 8], &[]).shared(16).run().unwrap();
+        assert_eq!((found.0[0], found.0[2]), (7, 7));
+        let local =
+            "st.local.u32 [depot+4], %laneid; mov.u64 %rd1, depot; cvta.local.u64 %rd1, %rd1; ld.u32 %r0, [%rd1+4];";
+        let rows = Kernel::new(&format!(".local .align 4 .b8 depot[8]; {local}")).run().unwrap().2;
+        assert_eq!((rows[0][0], rows[0][31]), (0, 31));
+        let outside = Kernel::new("st.shared.u32 [16], 7;").shared(16).run();
+        assert!(matches!(outside, Err(Mistake::OutOfBounds { space: "shared", .. })));
+    }
+
+    #[test]
+    fn forms_that_ptx_does_not_have_are_refused() {
+        refused("ld.global.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%rd4];");
+        refused("ld.global.v2.u32 {%r0, %r1, %r2}, [%rd4];");
+        refused("ld.global.u64 %r0, [%rd4];");
+        refused("ld.global.u32 %r0, %rd4;");
+        refused("st.param.u32 [0], %r1;");
+        refused("ld.texture.u32 %r0, [%rd4];");
+    }
+}
