@@ -64,6 +64,11 @@ impl Cuda {
         Ok(Cuda { blas, kernels, card })
     }
 
+    /// The card with products of matrices by our own kernel, even where cuBLAS is installed.
+    pub fn without_cublas(self) -> Cuda {
+        Cuda { blas: None, ..self }
+    }
+
     /// Whether products of matrices are left to cuBLAS, which is used where it is installed.
     pub fn uses_cublas(&self) -> bool {
         self.blas.is_some()

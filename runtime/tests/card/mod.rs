@@ -1,0 +1,48 @@
+//! The card that tests of CUDA run on: the emulator's, or with `PLIMSOLL_REAL_GPU=1` the first real one.
+#![allow(dead_code)] // Each test takes what it needs.
+
+use plimsoll_emulator::{Session, load_cublas, session};
+use plimsoll_runtime::Cuda;
+
+/// The emulated card while a test has it; `None` for a real one. Faults that kernels commit are found when it is dropped.
+pub struct Card(Option<Session>);
+
+impl Card {
+    /// The card, for one test at a time, with the emulator's cuBLAS where there is an emulator.
+    pub fn new() -> Card {
+        let card = Card::without_cublas();
+        if !is_real() {
+            load_cublas().unwrap();
+        }
+        card
+    }
+
+    /// The card, without taking care that there is a cuBLAS.
+    pub fn without_cublas() -> Card {
+        Card((!is_real()).then(|| session().unwrap()))
+    }
+
+    /// The emulator's controls, where there is one.
+    pub fn emulator(&self) -> Option<&Session> {
+        self.0.as_ref()
+    }
+
+    /// The card as a device.
+    pub fn cuda(&self) -> Cuda {
+        Cuda::new(0).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        let reports = self.0.as_ref().map_or(Vec::new(), Session::reports);
+        if !std::thread::panicking() {
+            assert!(reports.is_empty(), "the emulator reports:\n{}", reports.join("\n"));
+        }
+    }
+}
+
+/// Whether tests run on a real card.
+pub fn is_real() -> bool {
+    std::env::var("PLIMSOLL_REAL_GPU").is_ok_and(|value| value == "1")
+}
