@@ -11,7 +11,7 @@ fn a_kernel_runs() {
     let session = plimsoll_emulator::session().unwrap();
     let context = CudaContext::new(0).unwrap();
     let stream: Arc<CudaStream> = context.default_stream();
-    let module = context.load_module(Ptx::from_src(include_str!("kernels/axpy.ptx"))).unwrap();
+    let module = context.load_module(Ptx::from_src(include_str!("kernels/kernels.ptx"))).unwrap();
     let axpy = module.load_function("axpy").unwrap();
     let x = stream.clone_htod(&(0..1000).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
     let mut y = stream.clone_htod(&vec![1f32; 1000]).unwrap();

@@ -151,8 +151,8 @@ pub extern "C" fn emulator_fail_launch(successes: u64) {
 /// Marks bytes as never written. Returns 0, or 1 where they are not within one allocation.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_forget(address: u64, bytes: usize) -> c_int {
-    let driver = lock();
-    match driver.global.find(address, bytes) {
+    let mut driver = lock();
+    match driver.global.find_mut(address, bytes) {
         Some((allocation, offset)) => {
             allocation.mark(offset, bytes, false);
             0

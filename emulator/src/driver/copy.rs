@@ -12,13 +12,13 @@ fn range<'a>(
     what: &'static str,
     address: u64,
     bytes: usize,
-) -> Result<(&'a Allocation, usize), Code> {
+) -> Result<(&'a mut Allocation, usize), Code> {
     if driver.global.find(address, bytes).is_none() {
         let mistake = driver.global.out_of_bounds(what, address, bytes);
         driver.report(mistake.to_string());
         return Err(Code::InvalidValue);
     }
-    driver.global.find(address, bytes).ok_or(Code::InvalidValue)
+    driver.global.find_mut(address, bytes).ok_or(Code::InvalidValue)
 }
 
 /// What all copies and fills begin with; false where there is nothing to do.
@@ -58,24 +58,18 @@ unsafe fn to_host(driver: &mut Driver, to: *mut c_void, from: DevicePointer, byt
             driver.report(format!("copy to the host: {mistake}"));
             return Err(Code::IllegalAddress);
         }
-        // SAFETY: as the caller promises; the bytes may be uninitialized, and are all written before anything reads them.
-        unsafe {
-            to.cast::<u8>().write_bytes(0, bytes);
-            allocation.read(offset, std::slice::from_raw_parts_mut(to.cast(), bytes));
-        }
+        // SAFETY: as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(allocation.read(offset, bytes).as_ptr(), to.cast(), bytes) };
     }
     Ok(())
 }
 
 fn within(driver: &mut Driver, to: DevicePointer, from: DevicePointer, bytes: usize) -> Result<(), Code> {
     if begin(driver, bytes)? {
-        range(driver, "copy from", from, bytes)?;
-        range(driver, "copy to", to, bytes)?;
-        if let (Some((from, from_offset)), Some((to, offset))) =
-            (driver.global.find(from, bytes), driver.global.find(to, bytes))
-        {
-            to.copy(offset, from, from_offset, bytes);
-        }
+        let (from, offset) = range(driver, "copy from", from, bytes)?;
+        let cut = from.cut(offset, bytes);
+        let (to, offset) = range(driver, "copy to", to, bytes)?;
+        to.paste(offset, &cut);
     }
     Ok(())
 }
@@ -87,7 +81,7 @@ fn fill(driver: &mut Driver, to: DevicePointer, pattern: &[u8], count: usize) ->
             return Err(Code::InvalidValue);
         }
         let (allocation, offset) = range(driver, "fill", to, bytes)?;
-        (0..count).for_each(|place| allocation.write(offset + place * pattern.len(), pattern));
+        allocation.fill(offset, pattern, count);
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ pub unsafe extern "C" fn emulator_gemm(gemm: *const Gemm) -> Status {
     })
 }
 
-fn run(driver: &Driver, gemm: &Gemm) -> Result<(), String> {
+fn run(driver: &mut Driver, gemm: &Gemm) -> Result<(), String> {
     let &Gemm { m, n, k, alpha, beta, .. } = gemm;
     let (rows, columns, inner) = (m as usize, n as usize, k as usize);
     for batch in 0..gemm.batch {
@@ -96,9 +96,10 @@ fn run(driver: &Driver, gemm: &Gemm) -> Result<(), String> {
         write(driver, &gemm.c, batch, rows, &c)?;
     }
     if gemm.workspace_bytes > 0 {
-        let (memory, offset) = driver.global.find(gemm.workspace, gemm.workspace_bytes).ok_or_else(|| {
-            driver.global.out_of_bounds("workspace", gemm.workspace, gemm.workspace_bytes).to_string()
-        })?;
+        let (address, bytes) = (gemm.workspace, gemm.workspace_bytes);
+        let Some((memory, offset)) = driver.global.find_mut(address, bytes) else {
+            return Err(driver.global.out_of_bounds("workspace", address, bytes).to_string());
+        };
         memory.mark(offset, gemm.workspace_bytes, false);
     }
     Ok(())

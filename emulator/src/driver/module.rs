@@ -83,7 +83,7 @@ fn place(driver: &mut Driver, module: &Module) -> Result<HashMap<String, (u64, u
     for variable in module.variables.iter().filter(|variable| variable.space != Space::Shared) {
         let Some(size) = variable.size.filter(|size| *size > 0) else { continue };
         let address = driver.global.allocate(size, true).map_err(|_| Code::OutOfMemory)?;
-        if let Some((memory, _)) = driver.global.find(address, size) {
+        if let Some((memory, _)) = driver.global.find_mut(address, size) {
             memory.write(0, &variable.initial);
             memory.mark(0, size, true);
         }

@@ -73,7 +73,7 @@ impl Kernel {
         let mut global = Global::new(1 << 20);
         if !self.global.is_empty() {
             let address = global.allocate(self.global.len(), false).unwrap();
-            let (memory, _) = global.find(address, 1).unwrap();
+            let (memory, _) = global.find_mut(address, 1).unwrap();
             memory.write(0, &self.global);
             memory.mark(self.unwritten.start, self.unwritten.len(), false);
             if self.wide.is_empty() {

@@ -36,15 +36,22 @@ macro_rules! value {
         impl Value for $name {
             #[inline(always)]
             fn read(registers: &Registers, register: Register) -> Lanes<Self> {
-                let from: fn($bits) -> $name = $from;
-                registers.$rows[register as usize].map(from)
+                let from = $from;
+                let row = &registers.$rows[register as usize];
+                let mut values = [<$name>::default(); WARP];
+                for lane in 0..WARP {
+                    values[lane] = from(row[lane]);
+                }
+                values
             }
             #[inline(always)]
             fn write(registers: &mut Registers, register: Register, values: &Lanes<Self>, mask: u32) {
-                let to: fn($name) -> $bits = $to;
+                let to = $to;
                 let row = &mut registers.$rows[register as usize];
                 if mask == ALL {
-                    *row = values.map(to);
+                    for lane in 0..WARP {
+                        row[lane] = to(values[lane]);
+                    }
                 } else {
                     for lane in lanes(mask) {
                         row[lane] = to(values[lane]);
@@ -56,18 +63,18 @@ macro_rules! value {
 }
 
 value! { narrow, u32:
-    u8, |bits| bits as u8, u32::from;
-    i8, |bits| bits as i8, |value| value as u32;
-    u16, |bits| bits as u16, u32::from;
-    i16, |bits| bits as i16, |value| value as u32;
-    u32, |bits| bits, |value| value;
-    i32, |bits| bits as i32, |value| value as u32;
+    u8, |bits: u32| bits as u8, u32::from;
+    i8, |bits: u32| bits as i8, |value: i8| value as u32;
+    u16, |bits: u32| bits as u16, u32::from;
+    i16, |bits: u32| bits as i16, |value: i16| value as u32;
+    u32, |bits: u32| bits, |value: u32| value;
+    i32, |bits: u32| bits as i32, |value: i32| value as u32;
     f32, f32::from_bits, f32::to_bits;
 }
 
 value! { wide, u64:
-    u64, |bits| bits, |value| value;
-    i64, |bits| bits as i64, |value| value as u64;
+    u64, |bits: u64| bits, |value: u64| value;
+    i64, |bits: u64| bits as i64, |value: i64| value as u64;
     f64, f64::from_bits, f64::to_bits;
 }
 
@@ -84,7 +91,11 @@ pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 /// `to = f(a)` for the threads in `mask`.
 #[inline(always)]
 pub fn unary<A: Value, R: Value>(registers: &mut Registers, mask: u32, to: Register, a: Register, f: impl Fn(A) -> R) {
-    let values = A::read(registers, a).map(f);
+    let a = A::read(registers, a);
+    let mut values = [R::default(); WARP];
+    for lane in 0..WARP {
+        values[lane] = f(a[lane]);
+    }
     R::write(registers, to, &values, mask);
 }
 
@@ -98,7 +109,10 @@ pub fn binary<A: Value, B: Value, R: Value>(
     f: impl Fn(A, B) -> R,
 ) {
     let (a, b) = (A::read(registers, a), B::read(registers, b));
-    let values = std::array::from_fn(|lane| f(a[lane], b[lane]));
+    let mut values = [R::default(); WARP];
+    for lane in 0..WARP {
+        values[lane] = f(a[lane], b[lane]);
+    }
     R::write(registers, to, &values, mask);
 }
 
@@ -112,7 +126,10 @@ pub fn ternary<A: Value, B: Value, C: Value, R: Value>(
     f: impl Fn(A, B, C) -> R,
 ) {
     let (a, b, c) = (A::read(registers, a), B::read(registers, b), C::read(registers, c));
-    let values = std::array::from_fn(|lane| f(a[lane], b[lane], c[lane]));
+    let mut values = [R::default(); WARP];
+    for lane in 0..WARP {
+        values[lane] = f(a[lane], b[lane], c[lane]);
+    }
     R::write(registers, to, &values, mask);
 }
 

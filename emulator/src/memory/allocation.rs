@@ -119,43 +119,53 @@ impl Allocation {
     }
 
     /// Copies bytes in.
-    pub fn write(&self, offset: usize, from: &[u8]) {
-        let cells = &self.cells(self.bytes)[offset..offset + from.len()];
-        cells.iter().zip(from).for_each(|(cell, byte)| cell.store(*byte, Relaxed));
+    pub fn write(&mut self, offset: usize, from: &[u8]) {
+        self.slices_mut().0[offset..offset + from.len()].copy_from_slice(from);
         self.mark(offset, from.len(), true);
     }
 
-    /// Copies bytes out.
-    pub fn read(&self, offset: usize, to: &mut [u8]) {
-        let cells = &self.cells(self.bytes)[offset..offset + to.len()];
-        cells.iter().zip(to).for_each(|(cell, byte)| *byte = cell.load(Relaxed));
+    /// Repeats a pattern over a range.
+    pub fn fill(&mut self, offset: usize, pattern: &[u8], count: usize) {
+        let range = &mut self.slices_mut().0[offset..offset + pattern.len() * count];
+        range.chunks_exact_mut(pattern.len()).for_each(|place| place.copy_from_slice(pattern));
+        self.mark(offset, pattern.len() * count, true);
+    }
+
+    /// The bytes of a range.
+    pub fn read(&mut self, offset: usize, size: usize) -> &[u8] {
+        &self.slices_mut().0[offset..offset + size]
     }
 
     /// Marks bytes as written, or as never written.
-    pub fn mark(&self, offset: usize, size: usize, written: bool) {
-        let cells = &self.cells(self.written)[offset..offset + size];
-        cells.iter().for_each(|cell| cell.store(written.into(), Relaxed));
+    pub fn mark(&mut self, offset: usize, size: usize, written: bool) {
+        self.slices_mut().1[offset..offset + size].fill(written.into());
     }
 
     /// The first byte of a range that was never written.
-    pub fn first_unwritten(&self, offset: usize, size: usize) -> Option<usize> {
-        let cells = &self.cells(self.written)[offset..offset + size];
-        cells.iter().position(|cell| cell.load(Relaxed) == 0).map(|place| offset + place)
+    pub fn first_unwritten(&mut self, offset: usize, size: usize) -> Option<usize> {
+        let marks = &self.slices_mut().1[offset..offset + size];
+        marks.iter().position(|mark| *mark == 0).map(|place| offset + place)
     }
 
-    /// Copies a range with its marks: what was never written stays so. The ranges may overlap.
-    pub fn copy(&self, offset: usize, from: &Allocation, from_offset: usize, size: usize) {
-        for (to, from) in
-            [(self.cells(self.bytes), from.cells(from.bytes)), (self.cells(self.written), from.cells(from.written))]
-        {
-            let from: Vec<u8> = from[from_offset..from_offset + size].iter().map(|cell| cell.load(Relaxed)).collect();
-            to[offset..offset + size].iter().zip(from).for_each(|(cell, byte)| cell.store(byte, Relaxed));
-        }
+    /// A range with its marks, for `paste`.
+    pub fn cut(&mut self, offset: usize, size: usize) -> [Vec<u8>; 2] {
+        let (bytes, marks) = self.slices_mut();
+        [bytes, marks].map(|memory| memory[offset..offset + size].to_vec())
     }
 
-    fn cells(&self, memory: NonNull<u8>) -> &[AtomicU8] {
-        // SAFETY: `memory` is one of the two that `new` made, of `size` initialized bytes, and only atomics touch it.
-        unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), self.size) }
+    /// Writes a range with its marks: what was never written stays so.
+    pub fn paste(&mut self, offset: usize, [bytes, marks]: &[Vec<u8>; 2]) {
+        let (to_bytes, to_marks) = self.slices_mut();
+        to_bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+        to_marks[offset..offset + marks.len()].copy_from_slice(marks);
+    }
+
+    /// The bytes and their marks, while no kernel runs.
+    fn slices_mut(&mut self) -> (&mut [u8], &mut [u8]) {
+        let size = self.size;
+        // SAFETY: both are of `size` initialized bytes and do not overlap; the borrow is the only one there is.
+        let slice = |memory: NonNull<u8>| unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), size) };
+        (slice(self.bytes), slice(self.written))
     }
 }
 
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_byte_knows_whether_it_was_written() {
-        let memory = Allocation::new(256, 16, false).unwrap();
+        let mut memory = Allocation::new(256, 16, false).unwrap();
         memory.store::<4>(4, 0x0102_0304);
         memory.store::<1>(9, 7);
         assert!(memory.is_written::<4>(4) && memory.is_written::<1>(9) && memory.is_written::<2>(6));
@@ -223,16 +233,13 @@ mod tests {
 
     #[test]
     fn copies_keep_the_marks() {
-        let [a, b] = [256, 1024].map(|address| Allocation::new(address, 8, false).unwrap());
+        let [mut a, mut b] = [256, 1024].map(|address| Allocation::new(address, 8, false).unwrap());
         a.write(2, &[1, 2, 3]);
-        b.copy(0, &a, 1, 4);
-        let mut out = [9; 4];
-        b.read(0, &mut out);
-        assert_eq!(out, [0, 1, 2, 3]);
+        b.paste(0, &a.cut(1, 4));
+        assert_eq!(b.read(0, 4), [0, 1, 2, 3]);
         assert_eq!((b.first_unwritten(0, 4), b.first_unwritten(1, 3)), (Some(0), None));
-        a.copy(3, &a, 2, 3);
-        a.read(2, &mut out);
-        assert_eq!(out, [1, 1, 2, 3]);
+        b.fill(2, &[7, 8], 3);
+        assert_eq!(b.read(0, 8), [0, 1, 7, 8, 7, 8, 7, 8]);
     }
 
     #[test]

@@ -118,6 +118,14 @@ impl Global {
         Some((allocation, allocation.offset(address, size)?))
     }
 
+    /// As `find`, for those who write many bytes.
+    pub fn find_mut(&mut self, address: u64, size: usize) -> Option<(&mut Allocation, usize)> {
+        let place = self.allocations.partition_point(|allocation| allocation.address() <= address);
+        let allocation = self.allocations.get_mut(place.checked_sub(1)?)?;
+        let offset = allocation.offset(address, size)?;
+        Some((allocation, offset))
+    }
+
     /// The mistake of an access that `find` does not find.
     pub fn out_of_bounds(&self, access: &'static str, address: u64, size: usize) -> Mistake {
         let place = self.allocations.partition_point(|allocation| allocation.address() <= address);
