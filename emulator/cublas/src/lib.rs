@@ -5,7 +5,7 @@
 //! prove cuBLAS's rounding, nor its speed: the sum runs from first to last, where cuBLAS has many orders.
 //!
 //! A workspace that was handed over holds nothing after a product. A handle that was handed none takes memory of its own from the
-//! device, which the accounts show.
+//! device, which the accounts show; one that was handed a workspace of no bytes does without.
 #![cfg(target_os = "linux")]
 
 use std::ffi::{c_char, c_int, c_longlong, c_uint, c_void};
@@ -30,7 +30,7 @@ const VERSION: c_int = 120_405;
 pub struct Context {
     stream: usize,
     /// The workspace that was handed over.
-    workspace: (u64, usize),
+    workspace: Option<(u64, usize)>,
     /// Memory that the handle took itself.
     own: u64,
     math_mode: c_uint,
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn cublasSetStream_v2(handle: *mut Context, stream: *mut c
     // SAFETY: as the caller promises.
     status(unsafe { open(handle) }.map(|context| {
         context.stream = stream as usize;
-        context.workspace = (0, 0);
+        context.workspace = None;
     }))
 }
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn cublasSetWorkspace_v2(handle: *mut Context, workspace: 
         if !(workspace as usize).is_multiple_of(256) || (workspace.is_null() && bytes > 0) {
             return Err(INVALID_VALUE);
         }
-        context.workspace = (workspace as u64, bytes);
+        context.workspace = Some((workspace as u64, bytes));
         Ok(())
     }))
 }
@@ -375,8 +375,8 @@ pub unsafe extern "C" fn cublasSgemmStridedBatched(
 impl Context {
     /// The workspace that was handed over, or memory of the handle's own.
     fn workspace(&mut self, driver: &Driver) -> Result<(u64, usize), c_uint> {
-        if self.workspace.0 != 0 {
-            return Ok(self.workspace);
+        if let Some(workspace) = self.workspace {
+            return Ok(workspace);
         }
         if self.own == 0 {
             // SAFETY: there is room for the address.
