@@ -88,10 +88,10 @@ fn the_summary_in_the_readme() {
     regions::check("README.md", "summary", &regions::block(&plan.summary()));
 }
 
-/// What the first network says with a batch of 64: the message of the build error.
+/// What the first network says with a batch of 256: the message of the build error.
 #[test]
 fn the_error_in_the_readme() {
-    let source = first_network().replace("batch = 4", "batch = 64");
+    let source = first_network().replace("batch = 4", "batch = 256");
     assert_ne!(source, first_network(), "the first network has another batch");
     let plan = plan(&source);
     let message = training_failure(&plan, &Footprint::new(&plan)).expect("too large");

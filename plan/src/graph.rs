@@ -10,6 +10,7 @@ use crate::layers::{Init, Layer};
 use crate::losses::Loss;
 use crate::optimizers::Optimizer;
 use crate::shape::{DType, Shape, ValueType};
+use crate::strategy::Saving;
 use crate::units::Units;
 
 /// The most elements that one sample of a value, or one parameter, may have: 2^40, four tebibytes of `f32`.
@@ -150,6 +151,8 @@ pub struct Graph {
     pub inference_batch: Option<u64>,
     /// What it may use.
     pub budget: Budget,
+    /// The ways to save memory that the planner must do without.
+    pub without: Vec<Saving>,
 }
 
 impl Graph {
@@ -293,6 +296,7 @@ impl GraphBuilder {
             training: None,
             inference_batch: None,
             budget: Budget::default(),
+            without: Vec::new(),
         };
         GraphBuilder { graph, members: Vec::new() }
     }

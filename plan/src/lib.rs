@@ -30,8 +30,10 @@
 //! |---|---|
 //! | [`shape`], [`layers`], [`losses`], [`optimizers`], [`arguments`] | the vocabulary: what each part is, takes and keeps |
 //! | [`graph`] | a network |
+//! | [`order`], [`strategy`] | in which order it runs, and what is done to need less memory |
 //! | [`lower`], [`schedule`] | its steps and buffers |
 //! | [`arena`], [`placement`] | offsets |
+//! | [`chain`] | what is kept and what is computed once more |
 //! | [`plan`], [`footprint`], [`layer_table`], [`network`] | the outcome and its numbers |
 //! | [`report`], [`units`] | tables, pages, pictures, JSON, messages |
 //! | [`what_if`] | what would fit |
@@ -39,6 +41,7 @@
 
 pub mod arena;
 pub mod arguments;
+pub mod chain;
 pub mod consistency;
 pub mod footprint;
 pub mod graph;
@@ -48,11 +51,13 @@ pub mod losses;
 pub mod lower;
 pub mod network;
 pub mod optimizers;
+pub mod order;
 pub mod placement;
 pub mod plan;
 pub mod report;
 pub mod schedule;
 pub mod shape;
+pub mod strategy;
 pub mod sums;
 pub mod units;
 pub mod validate;

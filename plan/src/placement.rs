@@ -110,6 +110,11 @@ impl Placement {
         })
     }
 
+    /// Whether no placement is shorter.
+    pub fn is_exact(&self) -> bool {
+        self.length == self.lower_bound
+    }
+
     /// The bytes of a buffer.
     pub fn size(&self, buffer: BufferId) -> u64 {
         self.sizes[buffer.index()]
@@ -126,16 +131,18 @@ impl Placement {
     }
 }
 
-/// The most bytes live at any step of a schedule.
+/// The bytes that are live at each step of a schedule.
 pub struct Live {
-    /// The bytes, each buffer rounded up to [`ALIGNMENT`].
+    /// At each step, each buffer rounded up to [`ALIGNMENT`].
+    pub steps: Vec<u64>,
+    /// The most of them.
     pub most: u64,
     /// The first step with so many.
     pub step: usize,
 }
 
 impl Live {
-    /// The most bytes live at a batch, and the size of each buffer. `None` where they pass 64 bits.
+    /// The bytes live at a batch, and the size of each buffer. `None` where they pass 64 bits.
     pub fn at(schedule: &Schedule, batch: u64) -> Option<(Live, Vec<u64>)> {
         let steps = schedule.steps.len().max(1);
         let mut sizes = Vec::with_capacity(schedule.buffers.len());
@@ -151,13 +158,16 @@ impl Live {
             end[buffer.upper as usize] += aligned;
             sizes.push(bytes);
         }
-        let (mut now, mut most, mut step) = (0, 0, 0);
-        for time in 0..steps {
-            now = now + begin[time] - end[time];
-            if now > most {
-                (most, step) = (now, time);
+        let mut live = Live { steps: begin, most: 0, step: 0 };
+        let mut now = 0;
+        for (time, (bytes, end)) in live.steps.iter_mut().zip(&end).enumerate() {
+            now = now + *bytes - end;
+            *bytes = now;
+            if now > live.most {
+                (live.most, live.step) = (now, time);
             }
         }
-        Some((Live { most, step }, sizes))
+        live.steps.truncate(steps);
+        Some((live, sizes))
     }
 }

@@ -4,15 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Effort;
 use crate::consistency;
-use crate::graph::{Graph, MAX_BATCH};
-use crate::lower;
+use crate::graph::{Graph, MAX_BATCH, Training};
+use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
+use crate::strategy::Strategy;
 use crate::validate::validate;
 
 /// A schedule with its place in the arena.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
+    /// The decisions that led to the schedule.
+    pub strategy: Strategy,
     /// The steps and buffers.
     pub schedule: Schedule,
     /// The offsets.
@@ -20,19 +23,82 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Places a schedule at a batch.
+    /// Plans the training step.
     ///
     /// # Errors
     /// A batch out of range, or sizes that pass 64 bits.
-    pub fn new(schedule: Schedule, batch: u64, name: &str) -> Result<Planned, PlanError> {
-        if !(1..=MAX_BATCH).contains(&batch) {
-            return Err(PlanError::Batch { batch });
+    fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
+        check_batch(training.batch)?;
+        let facts = Facts::new(graph, true);
+        let strategies = Strategy::training(graph, &facts);
+        let schedules: Vec<Schedule> =
+            strategies.iter().map(|strategy| lower::training(graph, &facts, strategy)).collect();
+        let place = |i: usize, effort| place(&schedules[i], training.batch, effort, &graph.name);
+        let mut best = (0, place(0, &Effort::GREEDY)?);
+        for i in 1..schedules.len() {
+            if best.1.is_exact() {
+                break;
+            }
+            let placement = place(i, &Effort::GREEDY)?;
+            if placement.length < best.1.length {
+                best = (i, placement);
+            }
         }
-        match Placement::new(&schedule, batch, &Effort::EXPANSION) {
-            Some(placement) => Ok(Planned { schedule, placement }),
-            None => Err(PlanError::TooLarge { name: name.to_string(), batch }),
+        if !best.1.is_exact() {
+            best.1 = place(best.0, &Effort::EXPANSION)?;
+        }
+        let (i, placement) = best;
+        let (strategy, schedule) = strategies.into_iter().zip(schedules).nth(i).expect("one of these");
+        Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// Plans the training step by a strategy of one's own.
+    ///
+    /// # Errors
+    /// A strategy that is none for the network, a batch out of range, or sizes that pass 64 bits.
+    fn training_by(graph: &Graph, training: &Training, strategy: Strategy) -> Result<Planned, PlanError> {
+        check_batch(training.batch)?;
+        let facts = Facts::new(graph, true);
+        strategy.check(graph, &facts, true).map_err(PlanError::Inconsistent)?;
+        let schedule = lower::training(graph, &facts, &strategy);
+        let placement = place(&schedule, training.batch, &Effort::EXPANSION, &graph.name)?;
+        Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// Plans a pass of inference.
+    ///
+    /// # Errors
+    /// A batch out of range, or sizes that pass 64 bits.
+    fn inference(graph: &Graph) -> Result<Planned, PlanError> {
+        check_batch(graph.inference_batch())?;
+        let facts = Facts::new(graph, false);
+        let strategy = Strategy::inference(graph, &facts);
+        let schedule = lower::inference(graph, &facts, &strategy);
+        let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
+        Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// Takes up what was planned before: the same strategy lowers to the same steps.
+    fn restore(graph: &Graph, training: bool, batch: u64, embedded: EmbeddedPart) -> Result<Planned, PlanError> {
+        let EmbeddedPart { strategy, length, transient } = embedded;
+        let facts = Facts::new(graph, training);
+        strategy.check(graph, &facts, training).map_err(PlanError::Unreadable)?;
+        let lower = if training { lower::training } else { lower::inference };
+        let schedule = lower(graph, &facts, &strategy);
+        match Placement::restore(&schedule, batch, &transient, length) {
+            Some(placement) => Ok(Planned { strategy, schedule, placement }),
+            None => Err(PlanError::Unreadable("its offsets belong to other steps".to_string())),
         }
     }
+}
+
+/// Places a schedule at a batch.
+fn place(schedule: &Schedule, batch: u64, effort: &Effort, name: &str) -> Result<Placement, PlanError> {
+    Placement::new(schedule, batch, effort).ok_or_else(|| PlanError::TooLarge { name: name.to_string(), batch })
+}
+
+fn check_batch(batch: u64) -> Result<(), PlanError> {
+    if (1..=MAX_BATCH).contains(&batch) { Ok(()) } else { Err(PlanError::Batch { batch }) }
 }
 
 /// All that is known of a network's memory.
@@ -51,13 +117,14 @@ pub struct Plan {
 #[derive(Serialize, Deserialize)]
 struct Embedded {
     graph: Graph,
-    training: Option<Offsets>,
-    inference: Offsets,
+    training: Option<EmbeddedPart>,
+    inference: EmbeddedPart,
 }
 
-/// A placement's transient part.
+/// A strategy, and the transient part of its placement.
 #[derive(Serialize, Deserialize)]
-struct Offsets {
+struct EmbeddedPart {
+    strategy: Strategy,
     length: u64,
     transient: Vec<u64>,
 }
@@ -69,12 +136,24 @@ impl Plan {
     /// A network whose parts do not fit together, a batch out of range, or sizes that pass 64 bits.
     pub fn new(graph: Graph) -> Result<Plan, PlanError> {
         consistency::check(&graph)?;
-        let inference = Planned::new(lower::inference(&graph), graph.inference_batch(), &graph.name)?;
-        let training = match &graph.training {
-            Some(training) => Some(Planned::new(lower::training(&graph), training.batch, &graph.name)?),
-            None => None,
-        };
-        let plan = Plan { graph, training, inference };
+        let inference = Planned::inference(&graph)?;
+        let training = graph.training.as_ref().map(|training| Planned::training(&graph, training)).transpose()?;
+        Plan::whole(Plan { graph, training, inference })
+    }
+
+    /// Plans a network whose training step follows a strategy of one's own.
+    ///
+    /// # Errors
+    /// As [`new`](Plan::new), and a strategy that is none for the network.
+    pub fn with_strategy(graph: Graph, strategy: Strategy) -> Result<Plan, PlanError> {
+        consistency::check(&graph)?;
+        let inference = Planned::inference(&graph)?;
+        let by = |training| Planned::training_by(&graph, training, strategy);
+        let training = graph.training.as_ref().map(by).transpose()?;
+        Plan::whole(Plan { graph, training, inference })
+    }
+
+    fn whole(plan: Plan) -> Result<Plan, PlanError> {
         match plan.evaluation_length() {
             Some(_) => Ok(plan),
             None => Err(PlanError::TooLarge { batch: plan.graph.inference_batch(), name: plan.graph.name }),
@@ -126,15 +205,19 @@ impl Plan {
 
     /// The bytes to carry in a program, for [`from_bytes`](Plan::from_bytes).
     pub fn to_bytes(&self) -> Vec<u8> {
-        let offsets = |planned: &Planned| {
+        let part = |planned: &Planned| {
             let Placement { persistent_bytes, length, offsets, .. } = &planned.placement;
             let transient = &offsets[planned.schedule.persistent..];
-            Offsets { length: *length, transient: transient.iter().map(|offset| offset - persistent_bytes).collect() }
+            EmbeddedPart {
+                strategy: planned.strategy.clone(),
+                length: *length,
+                transient: transient.iter().map(|offset| offset - persistent_bytes).collect(),
+            }
         };
         let embedded = Embedded {
             graph: self.graph.clone(),
-            training: self.training.as_ref().map(offsets),
-            inference: offsets(&self.inference),
+            training: self.training.as_ref().map(part),
+            inference: part(&self.inference),
         };
         postcard::to_allocvec(&embedded).expect("a plan holds nothing that can't be written")
     }
@@ -148,18 +231,9 @@ impl Plan {
         let Embedded { graph, training, inference } =
             postcard::from_bytes(bytes).map_err(|error| PlanError::Unreadable(error.to_string()))?;
         consistency::check(&graph)?;
-        let restore = |schedule: Schedule, batch, offsets: Offsets| match Placement::restore(
-            &schedule,
-            batch,
-            &offsets.transient,
-            offsets.length,
-        ) {
-            Some(placement) => Ok(Planned { schedule, placement }),
-            None => Err(PlanError::Unreadable("its offsets belong to other steps".to_string())),
-        };
-        let inference = restore(lower::inference(&graph), graph.inference_batch(), inference)?;
+        let inference = Planned::restore(&graph, false, graph.inference_batch(), inference)?;
         let training = match training.zip(graph.training.as_ref()) {
-            Some((offsets, training)) => Some(restore(lower::training(&graph), training.batch, offsets)?),
+            Some((part, training)) => Some(Planned::restore(&graph, true, training.batch, part)?),
             None => None,
         };
         let plan = Plan { graph, training, inference };

@@ -61,6 +61,11 @@ pub enum StepKind {
         /// Which node.
         node: usize,
     },
+    /// A node's output once more, as it was: from its inputs and what the first run saved. Changes no state.
+    Recompute {
+        /// Which node.
+        node: usize,
+    },
     /// The loss, and its gradient with respect to the output.
     Loss,
     /// Gradients of a node.
@@ -77,10 +82,15 @@ pub enum StepKind {
     },
     /// The global norm of all gradients, and the factor that bounds it.
     ClipGradNorm,
-    /// The optimizer's update of one parameter.
+    /// The optimizer's update of one parameter. Without a gradient among the operands, that was added to the momentum.
     Update {
         /// Which parameter.
         parameter: ParameterId,
+    },
+    /// The gradient of a node's weight and its update, a tile of rows after the other, each in the workspace.
+    UpdateRows {
+        /// Which node.
+        node: usize,
     },
 }
 
@@ -317,6 +327,7 @@ impl Step {
         };
         match self.kind {
             StepKind::Forward { node: n } => format!("the forward pass of {}", node(n)),
+            StepKind::Recompute { node: n } => format!("computing {} again", node(n)),
             StepKind::Loss => "the loss".to_string(),
             StepKind::Backward { node: n, .. } => format!("the backward pass of {}", node(n)),
             StepKind::Accumulate { value } => match value.index().checked_sub(graph.inputs.len()) {
@@ -326,6 +337,10 @@ impl Step {
             StepKind::ClipGradNorm => "clipping the gradients' norm".to_string(),
             StepKind::Update { parameter } => {
                 format!("the update of `{}`", graph.parameters[parameter.index()].path)
+            }
+            StepKind::UpdateRows { node } => {
+                let weight = graph.nodes[node].parameters[0];
+                format!("the update of `{}` by rows", graph.parameters[weight.index()].path)
             }
         }
     }
@@ -349,8 +364,14 @@ impl Step {
             n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2)
         };
         match self.kind {
-            StepKind::Forward { node } => product(node),
-            StepKind::Backward { node, part: Part::Inputs | Part::Parameters } => product(node),
+            StepKind::Forward { node } | StepKind::Recompute { node } | StepKind::UpdateRows { node } => product(node),
+            StepKind::Backward { node, part: Part::Inputs } => product(node),
+            // The bias alone needs no product.
+            StepKind::Backward { node, part: Part::Parameters }
+                if self.buffer(Role::ParameterGradient(0)).is_some() =>
+            {
+                product(node)
+            }
             _ => 0,
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::graph::{Graph, ValueId};
 use crate::layers::{Layer, Output};
+use crate::optimizers::Optimizer;
 use crate::plan::{Plan, Planned};
 use crate::schedule::{Access, Role, Schedule, Step, StepKind};
 
@@ -113,7 +114,11 @@ fn check_offsets(planned: &Planned, shift: u64) -> Result<(), Fault> {
 enum Label {
     Nothing,
     Parameter(u32),
+    /// A parameter after its update, which no step of the same batch may read.
+    Updated(u32),
     State(u32, u32),
+    /// The momentum of a parameter with its gradient added.
+    StateWithGradient(u32),
     ParameterGradient(u32),
     Value(u32),
     ValueGradient,
@@ -138,9 +143,19 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
             }
             let expected = label(graph, &sources, step, operand.role);
             let found = labels[operand.buffer.index()];
-            // The norm takes the gradients of all parameters that have one, whichever they are.
-            let any_gradient = step.kind == StepKind::ClipGradNorm && matches!(found, Label::ParameterGradient(_));
-            if found != expected && !any_gradient {
+            let fits = match (step.kind, expected, found) {
+                // The norm takes the gradients of all parameters that have one, whichever they are.
+                (StepKind::ClipGradNorm, _, Label::ParameterGradient(_)) => true,
+                // Added to the momentum, a gradient needs no buffer of its own.
+                (
+                    StepKind::Backward { .. } | StepKind::Accumulate { .. },
+                    Label::ParameterGradient(p),
+                    Label::State(q, 0) | Label::StateWithGradient(q),
+                ) => p == q && operand.access == Access::Update && training_adds_to_momentum(graph),
+                (StepKind::Recompute { .. }, ..) if operand.access == Access::Update => false,
+                _ => found == expected,
+            };
+            if !fits {
                 return Err(Fault(format!(
                     "step {time}, {}, needs {expected:?} in buffer {} but finds {found:?}",
                     step.describe(graph),
@@ -148,8 +163,17 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
                 )));
             }
         }
-        for operand in step.operands.iter().filter(|operand| operand.access == Access::Write) {
-            labels[operand.buffer.index()] = label(graph, &sources, step, operand.role);
+        for operand in &step.operands {
+            let found = &mut labels[operand.buffer.index()];
+            *found = match (operand.access, *found, operand.role) {
+                (Access::Write, ..) => label(graph, &sources, step, operand.role),
+                (Access::Update, Label::State(p, 0), Role::ParameterGradient(_) | Role::InputGradient(_)) => {
+                    Label::StateWithGradient(p)
+                }
+                (Access::Update, Label::StateWithGradient(p), Role::State(0)) => Label::State(p, 0),
+                (Access::Update, Label::Parameter(p), Role::Parameter(_)) if is_update(step) => Label::Updated(p),
+                (_, found, _) => found,
+            };
         }
     }
     match labels[schedule.output.index()] {
@@ -157,6 +181,18 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
         _ if schedule.training => Ok(()),
         other => Err(Fault(format!("the output's buffer ends up with {other:?}"))),
     }
+}
+
+fn is_update(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Update { .. } | StepKind::UpdateRows { .. })
+}
+
+/// Whether the first state of the optimizer is a plain momentum, to which gradients may be added.
+fn training_adds_to_momentum(graph: &Graph) -> bool {
+    graph.training.as_ref().is_some_and(|training| match training.optimizer {
+        Optimizer::Sgd { momentum, dampening, nesterov, .. } => momentum > 0.0 && dampening == 0.0 && !nesterov,
+        _ => false,
+    })
 }
 
 /// For each value, the one whose elements it shares: views are followed to where they come from.
@@ -211,7 +247,14 @@ fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
         (StepKind::Loss, Role::Target) => Label::Target,
         (StepKind::Loss, Role::Loss) => Label::Loss,
         (StepKind::Loss, _) => Label::ValueGradient,
-        (StepKind::Forward { node } | StepKind::Backward { node, .. }, role) => {
+        (StepKind::UpdateRows { node }, Role::State(which)) => Label::State(graph.nodes[node].parameters[0].0, which),
+        (
+            StepKind::Forward { node }
+            | StepKind::Recompute { node }
+            | StepKind::Backward { node, .. }
+            | StepKind::UpdateRows { node },
+            role,
+        ) => {
             let n = &graph.nodes[node];
             match role {
                 Role::Input(i) => value(n.inputs[i as usize]),
@@ -227,6 +270,9 @@ fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
         (StepKind::ClipGradNorm, _) => Label::Scale,
         (StepKind::Update { parameter }, Role::Parameter(_)) => Label::Parameter(parameter.0),
         (StepKind::Update { parameter }, Role::ParameterGradient(_)) => Label::ParameterGradient(parameter.0),
+        (StepKind::Update { parameter }, Role::State(0)) if step.buffer(Role::ParameterGradient(0)).is_none() => {
+            Label::StateWithGradient(parameter.0)
+        }
         (StepKind::Update { parameter }, Role::State(which)) => Label::State(parameter.0, which),
         (StepKind::Update { .. }, _) => Label::Scale,
     }

@@ -2,7 +2,7 @@
 
 use crate::graph::{Graph, MAX_BATCH};
 use crate::optimizers::Optimizer;
-use crate::placement::{Live, Placement};
+use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
@@ -14,22 +14,26 @@ pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
 /// The largest batch whose arena stays within `limit` bytes: the batch of training (together with inference, unless that
 /// has a batch of its own), or of inference for a network that is not trained. Zero where not even one sample fits.
 pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
-    let question = Question { plan, limit };
-    let mut low = 0; // fits, as far as the lower bound tells
-    let mut high = MAX_BATCH + 1; // does not
-    // The bytes are nearly proportional to the batch, so a line through two batches points close to the answer.
-    let declared = plan.graph.declared_batch();
-    let mut guess = declared;
-    while high - low > 1 {
-        match question.lower_bound(guess) {
-            Some(bytes) if bytes <= limit => low = guess,
-            _ => high = guess,
+    let mut low = Question { plan, limit }.largest();
+    // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
+    let fits = |batch: u64| {
+        let plan = plan.graph.clone().batch(batch).plan().ok()?;
+        (plan.peak_bytes() <= limit).then_some(plan)
+    };
+    let mut found = None;
+    while low > 0 && found.is_none() {
+        found = fits(low);
+        if found.is_none() {
+            low -= (low / 64).max(1);
         }
-        guess = question.interpolate(low, high);
     }
-    // Where no placement reaches the lower bound, a slightly smaller batch is the answer.
-    while low > 0 && !question.fits(low) {
-        low -= (low / 64).max(1);
+    while low < MAX_BATCH {
+        let further = found.as_ref().map_or(0, |plan| Question { plan, limit }.largest());
+        let next = [further, low + 1].into_iter().filter(|next| *next > low).find_map(|next| Some((next, fits(next)?)));
+        match next {
+            Some((next, plan)) => (low, found) = (next, Some(plan)),
+            None => break,
+        }
     }
     low
 }
@@ -40,6 +44,22 @@ struct Question<'p> {
 }
 
 impl Question<'_> {
+    /// The largest batch that the plan's own steps allow, as far as the lower bound tells.
+    fn largest(&self) -> u64 {
+        let mut low = 0; // fits
+        let mut high = MAX_BATCH + 1; // does not
+        // The bytes are nearly proportional to the batch, so a line through two batches points close to the answer.
+        let mut guess = self.plan.graph.declared_batch();
+        while high - low > 1 {
+            match self.lower_bound(guess) {
+                Some(bytes) if bytes <= self.limit => low = guess,
+                _ => high = guess,
+            }
+            guess = self.interpolate(low, high);
+        }
+        low
+    }
+
     /// A batch strictly between two others where the line through their lower bounds meets the limit.
     fn interpolate(&self, low: u64, high: u64) -> u64 {
         if high - low < 2 {
@@ -81,17 +101,6 @@ impl Question<'_> {
             Some(training) => Some(Live::at(training, batch)?.0.most.max(evaluation)),
             None => Some(evaluation),
         }
-    }
-
-    /// Whether the arena, placed, stays within the limit.
-    fn fits(&self, batch: u64) -> bool {
-        let (training, inference) = self.schedules();
-        let place = |schedule, batch| Placement::new(schedule, batch, &crate::arena::Effort::EXPANSION);
-        let within = |placement: Option<Placement>, shift: u64| {
-            placement.and_then(|p| p.length.checked_add(shift)).is_some_and(|length| length <= self.limit)
-        };
-        within(place(inference, self.inference_batch(batch)), self.plan.evaluation_shift())
-            && training.is_none_or(|training| within(place(training, batch), 0))
     }
 }
 

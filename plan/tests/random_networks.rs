@@ -9,14 +9,16 @@ use plimsoll_plan::footprint::{Footprint, Peak};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, MemberId, Training, ValueId};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::arithmetic::{Affine, Arithmetic};
+use plimsoll_plan::lower::Facts;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::shape::DType;
+use plimsoll_plan::strategy::{self, Saving};
 use plimsoll_plan::validate::validate;
 use plimsoll_plan::what_if::largest_batch;
 use proptest::prelude::*;
 
-const OPTIMIZERS: [&str; 6] = ["sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"];
+const OPTIMIZERS: [&str; 7] = ["sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "momentum"];
 
 /// A random network is a list of random numbers, each read as a choice. Choices that do not fit are passed over.
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ struct Recipe {
 
 fn recipes() -> impl Strategy<Value = Recipe> {
     let choices = prop::collection::vec(any::<(u8, u8, u8)>(), 1..40);
-    (choices, 1..3usize, 1..40u64, prop::option::of(1..60u64), 0..6usize, 1..3u64, any::<bool>()).prop_map(
+    (choices, 1..3usize, 1..40u64, prop::option::of(1..60u64), 0..OPTIMIZERS.len(), 1..3u64, any::<bool>()).prop_map(
         |(choices, inputs, batch, inference_batch, optimizer, accumulate, clip)| Recipe {
             choices,
             inputs,
@@ -120,7 +122,7 @@ fn build(recipe: &Recipe) -> Graph {
     let flat = builder.apply("flatten", layer("flatten", &[]), &[sum]).unwrap();
     let training = Training {
         batch: recipe.batch,
-        optimizer: Optimizer::by_name(OPTIMIZERS[recipe.optimizer]).unwrap(),
+        optimizer: Optimizer::by_name(OPTIMIZERS[recipe.optimizer]).unwrap_or(common::momentum()),
         loss: common::cross_entropy(),
         accumulate: recipe.accumulate,
         clip_grad_norm: recipe.clip.then_some(1.0),
@@ -139,6 +141,24 @@ proptest! {
         prop_assert!(plan.peak_bytes() >= plan.lower_bound_bytes());
         prop_assert_eq!(&graph.plan().unwrap(), &plan);
         prop_assert_eq!(Plan::from_bytes(&plan.to_bytes()).unwrap(), plan);
+    }
+
+    /// With every saving wherever it is possible, whether or not it pays.
+    #[test]
+    fn thorough_plans_are_valid(recipe in recipes()) {
+        let graph = build(&recipe);
+        let strategy = strategy::Strategy::thorough(&graph, &Facts::new(&graph, true));
+        let plan = Plan::with_strategy(graph, strategy).unwrap();
+        validate(&plan).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
+        prop_assert_eq!(Plan::from_bytes(&plan.to_bytes()).unwrap(), plan);
+    }
+
+    /// What is done to need less never needs more.
+    #[test]
+    fn savings_save(recipe in recipes()) {
+        let graph = build(&recipe);
+        let plain = graph.clone().without(&Saving::ALL).plan().unwrap();
+        prop_assert!(graph.plan().unwrap().lower_bound_bytes() <= plain.lower_bound_bytes());
     }
 
     #[test]

@@ -2,13 +2,19 @@
 
 mod common;
 
+use plimsoll_plan::graph::Graph;
 use plimsoll_plan::plan::{Plan, Planned};
-use plimsoll_plan::schedule::{Access, Role, StepKind};
+use plimsoll_plan::schedule::{Access, BufferId, Operand, Role, StepKind};
+use plimsoll_plan::strategy::Saving;
 use plimsoll_plan::validate::validate;
 
 /// VGG-16 at batch 2, with its training part damaged.
 fn damaged(damage: impl FnOnce(&mut Planned)) -> Result<(), String> {
-    let mut plan = Plan::new(common::vgg16(2)).unwrap();
+    damaged_of(common::vgg16(2), damage)
+}
+
+fn damaged_of(graph: Graph, damage: impl FnOnce(&mut Planned)) -> Result<(), String> {
+    let mut plan = Plan::new(graph).unwrap();
     assert_eq!(validate(&plan), Ok(()));
     damage(plan.training.as_mut().unwrap());
     validate(&plan).map_err(|fault| fault.to_string())
@@ -120,7 +126,7 @@ fn an_activation_that_is_overwritten_while_it_is_needed() {
 
 #[test]
 fn a_gradient_that_is_added_to_nothing() {
-    let result = damaged(|planned| {
+    let result = damaged_of(common::vgg16(2).without(&Saving::ALL), |planned| {
         let step =
             planned.schedule.steps.iter_mut().find(|step| matches!(step.kind, StepKind::Backward { .. })).unwrap();
         for operand in step.operands.iter_mut().filter(|operand| matches!(operand.role, Role::ParameterGradient(_))) {
@@ -128,4 +134,67 @@ fn a_gradient_that_is_added_to_nothing() {
         }
     });
     assert_fault(result, "finds Nothing");
+}
+
+/// The first step that adds a gradient to a momentum, and which of its operands does.
+fn added_to_momentum(planned: &Planned) -> (usize, usize) {
+    let adds = |operand: &Operand| matches!(operand.role, Role::ParameterGradient(_));
+    let steps = planned.schedule.steps.iter().enumerate();
+    steps.filter_map(|(i, step)| Some((i, step.operands.iter().position(adds)?))).next().unwrap()
+}
+
+#[test]
+fn a_gradient_that_takes_the_place_of_the_momentum() {
+    let result = damaged(|planned| {
+        let (step, operand) = added_to_momentum(planned);
+        planned.schedule.steps[step].operands[operand].access = Access::Write;
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn a_gradient_that_is_added_to_anothers_momentum() {
+    let result = damaged(|planned| {
+        let (step, operand) = added_to_momentum(planned);
+        let other = planned.schedule.persistent as u32 - 1;
+        let buffer = &mut planned.schedule.steps[step].operands[operand].buffer;
+        *buffer = BufferId(if buffer.0 == other { other - 1 } else { other });
+    });
+    assert_fault(result, "needs");
+}
+
+#[test]
+fn an_update_without_a_gradient() {
+    let result = damaged(|planned| {
+        let (step, _) = added_to_momentum(planned);
+        planned.schedule.steps.remove(step);
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn a_weight_that_is_read_after_its_update() {
+    let result = damaged(|planned| {
+        let steps = &mut planned.schedule.steps;
+        let last = steps.iter().rposition(|step| matches!(step.kind, StepKind::Forward { .. })).unwrap();
+        let again = steps[last].clone();
+        steps.push(again);
+    });
+    assert!(result.is_err());
+}
+
+#[test]
+fn running_statistics_that_move_twice() {
+    let resnet = common::residual(4);
+    let result = damaged_of(resnet, |planned| {
+        let steps = &mut planned.schedule.steps;
+        let again = steps.iter().position(|step| matches!(step.kind, StepKind::Recompute { .. })).unwrap();
+        let StepKind::Recompute { node } = steps[again].kind else { unreachable!() };
+        let first = steps.iter().find(|step| step.kind == StepKind::Forward { node }).unwrap();
+        let running = first.operands.iter().copied().filter(|operand| operand.access == Access::Update);
+        let running: Vec<Operand> = running.collect();
+        assert!(!running.is_empty());
+        steps[again].operands.extend(running);
+    });
+    assert_fault(result, "needs");
 }

@@ -86,7 +86,7 @@ impl Program {
     }
 
     fn new(graph: &Graph, planned: &Planned, shift: u64) -> Program {
-        let Planned { schedule, placement } = planned;
+        let Planned { schedule, placement, .. } = planned;
         let regions = schedule.buffers.iter().zip(&placement.offsets).enumerate().map(|(i, (buffer, offset))| Region {
             offset: if i < schedule.persistent { *offset } else { offset + shift },
             size: buffer.size,
@@ -104,6 +104,12 @@ impl Program {
     /// How the network is trained. Only asked by steps of training.
     pub fn options(&self) -> &Training {
         self.graph.training.as_ref().expect("a step of training belongs to a network that is trained")
+    }
+
+    /// Whether gradients are added straight to the momentum of SGD.
+    pub(crate) fn adds_to_momentum(&self) -> bool {
+        let updates = |i: &Instruction| matches!(i.kind, StepKind::Update { .. });
+        self.instructions.iter().any(|i| updates(i) && i.operand(Role::ParameterGradient(0)).is_none())
     }
 
     /// A node of the network.
@@ -183,7 +189,10 @@ impl AsRef<Program> for Program {
 fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instruction {
     let scalar = || ValueType { dtype: DType::F32, shape: Default::default(), batched: false };
     let (inputs, output) = match step.kind {
-        StepKind::Forward { node } | StepKind::Backward { node, .. } => {
+        StepKind::Forward { node }
+        | StepKind::Recompute { node }
+        | StepKind::Backward { node, .. }
+        | StepKind::UpdateRows { node } => {
             let inputs = graph.value_types(&graph.nodes[node].inputs);
             (inputs, graph.value_type(graph.value_of(node)).clone())
         }

@@ -3,17 +3,19 @@
 
 mod common;
 
-use common::{Batch, network, recipes, train};
-use plimsoll_plan::graph::{Budget, GraphBuilder, Training};
+use common::{Batch, network, recipes, train, train_plan};
+use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::losses::Loss;
+use plimsoll_plan::lower::Facts;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::DType;
+use plimsoll_plan::strategy::Strategy;
 use plimsoll_runtime::proof::{Apart, Poisoned};
 use plimsoll_runtime::{Cpu, Device, Error, Trainer};
-use proptest::prelude::*;
+use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(200) }, failure_persistence: None, ..Default::default() })]
@@ -26,6 +28,38 @@ proptest! {
         prop_assert_eq!(&bits, &train(&graph, Poisoned::new(alone()), 4), "with poison");
         prop_assert_eq!(&bits, &train(&graph, Apart::new(alone()), 4), "apart");
         prop_assert_eq!(&bits, &train(&graph, Cpu::with_threads(3).unwrap(), 4), "with three threads");
+    }
+}
+
+/// The plan that saves nothing, and the one that saves whatever can be saved.
+fn plain_and_thorough(graph: &Graph) -> [Plan; 2] {
+    let facts = Facts::new(graph, true);
+    [Strategy::plain(graph, &facts), Strategy::thorough(graph, &facts)]
+        .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..Default::default() })]
+
+    /// What is computed again comes out the same. Only a gradient that is added to the momentum may differ, by the rounding
+    /// of a sum in another order.
+    #[test]
+    fn savings_change_nothing(recipe in recipes(false)) {
+        let graph = network(&recipe);
+        let alone = || Cpu::with_threads(1).unwrap();
+        let [plain, thorough] = plain_and_thorough(&graph);
+        let (bits, saved) = (train_plan(&plain, alone(), 4), train_plan(&thorough, Poisoned::new(alone()), 4));
+        if thorough.training.as_ref().unwrap().strategy.momentum_gradients {
+            prop_assert_eq!(bits.len(), saved.len());
+            let largest = bits.iter().map(|bits| f32::from_bits(*bits).abs()).fold(1.0, f32::max);
+            for (plain, saved) in bits.iter().zip(&saved) {
+                let difference = (f32::from_bits(*plain) - f32::from_bits(*saved)).abs();
+                prop_assert!(difference <= 1e-5 * largest, "{} and {}", f32::from_bits(*plain), f32::from_bits(*saved));
+            }
+        } else {
+            prop_assert_eq!(&bits, &saved);
+        }
+        prop_assert_eq!(&saved, &train_plan(&thorough, Apart::new(alone()), 4), "apart");
     }
 }
 

@@ -42,7 +42,7 @@ fn layers_alone() {
 
 #[test]
 fn large_tensors() {
-    check("large", &[Way::Plain, Way::Twice]);
+    check("large", &[Way::Plain, Way::Saving, Way::Twice]);
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn losses() {
 
 #[test]
 fn optimizers() {
-    check("optimizers", &[Way::Plain]);
+    check("optimizers", &[Way::Plain, Way::Saving]);
 }
 
 #[test]
 fn networks() {
-    check("networks", &[Way::Plain, Way::SmallBatch]);
+    check("networks", &[Way::Plain, Way::Saving, Way::SmallBatch]);
 }
 
 /// How work is split among threads must not change a single bit.

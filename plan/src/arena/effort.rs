@@ -4,6 +4,8 @@
 /// placement on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Effort {
+    /// How often each order is changed to place earlier what did not fit.
+    pub rounds: u32,
     /// The nodes of the exact search: each places one buffer. At 0 there is no search.
     pub nodes: u64,
     /// The most buffers of a problem that is searched: the time for a node grows with them.
@@ -12,9 +14,9 @@ pub struct Effort {
 
 impl Effort {
     /// The greedy orders alone.
-    pub const GREEDY: Effort = Effort { nodes: 0, buffers: 0 };
-    /// For use within a procedural macro, which is compiled without optimization: some milliseconds.
-    pub const EXPANSION: Effort = Effort { nodes: 1_000, buffers: 500 };
+    pub const GREEDY: Effort = Effort { rounds: 0, nodes: 0, buffers: 0 };
+    /// For use within a procedural macro, which is compiled without optimization: for few buffers some milliseconds.
+    pub const EXPANSION: Effort = Effort { rounds: 16, nodes: 4_000, buffers: 800 };
     /// Enough for problems that are known as hard: some seconds, with optimization.
-    pub const THOROUGH: Effort = Effort { nodes: 10_000_000, buffers: 2_000 };
+    pub const THOROUGH: Effort = Effort { rounds: 100, nodes: 10_000_000, buffers: 2_000 };
 }

@@ -21,11 +21,18 @@ pub(super) const ORDERS: [Order; 4] = [
     Order { name: "largest area first", compare: |s, a, b| s.area(b).cmp(&s.area(a)) },
 ];
 
-/// Places all buffers in an order. Returns their offsets and the height.
-pub(super) fn greedy(sections: &Sections, order: &Order) -> (Vec<u64>, u64) {
+impl Order {
+    /// The buffers in this order.
+    pub fn sequence(&self, sections: &Sections) -> Vec<usize> {
+        let mut sequence: Vec<usize> = (0..sections.len()).collect();
+        sequence.sort_unstable_by(|&a, &b| (self.compare)(sections, a, b).then(a.cmp(&b)));
+        sequence
+    }
+}
+
+/// Places all buffers in a sequence. Returns their offsets and the height.
+pub(super) fn greedy(sections: &Sections, sequence: &[usize]) -> (Vec<u64>, u64) {
     let count = sections.len();
-    let mut sequence: Vec<usize> = (0..count).collect();
-    sequence.sort_unstable_by(|&a, &b| (order.compare)(sections, a, b).then(a.cmp(&b)));
     let mut offsets = vec![0; count];
     let mut height = 0;
     let mut taken = Taken {
@@ -35,7 +42,7 @@ pub(super) fn greedy(sections: &Sections, order: &Order) -> (Vec<u64>, u64) {
         room: 16 * sections.total.len(),
         met: Vec::new(),
     };
-    for &buffer in &sequence {
+    for &buffer in sequence {
         let offset = taken.lowest_gap(sections, buffer);
         taken.insert(sections, buffer, offset);
         offsets[buffer] = offset;

@@ -5,7 +5,8 @@
 //! tried in the order of cost, until a placement meets the [lower bound](lower_bound()):
 //!
 //! 1. greedy orders, the first of which is exact if lifespans nest, as those of a chain of layers do;
-//! 2. an exact search, bounded by a number of nodes. It never looks at a clock: the same problem has the same placement
+//! 2. the same orders from the bottom of the arena up;
+//! 3. an exact search, bounded by a number of nodes. It never looks at a clock: the same problem has the same placement
 //!    on every machine.
 //!
 //! [`validate()`] checks a placement and shares no code with what made it.
@@ -30,6 +31,7 @@ mod place;
 mod problem;
 mod search;
 mod sections;
+mod skyline;
 mod solution;
 mod tree;
 mod validate;

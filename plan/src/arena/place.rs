@@ -3,6 +3,7 @@
 use super::greedy::{ORDERS, greedy};
 use super::search::search;
 use super::sections::Sections;
+use super::skyline::skyline;
 use super::{Effort, Method, PlaceError, Problem, Solution};
 
 /// Places all buffers of a problem, as low as the effort allows.
@@ -22,12 +23,24 @@ pub fn place(problem: &Problem, effort: &Effort) -> Result<Solution, PlaceError>
     let mut height = u64::MAX;
     let mut method = Method::Greedy(ORDERS[0].name);
     for order in &ORDERS {
-        let (offsets, reached) = greedy(&sections, order);
+        if height <= goal {
+            break;
+        }
+        let (offsets, reached) = greedy(&sections, &order.sequence(&sections));
         if reached < height {
             (placed, height, method) = (offsets, reached, Method::Greedy(order.name));
         }
-        if height <= goal {
-            break;
+    }
+    // Each order once before any is repaired.
+    for rounds in [0, effort.rounds] {
+        for order in &ORDERS {
+            if height <= goal {
+                break;
+            }
+            let (offsets, reached) = skyline(&sections, order.sequence(&sections), goal, rounds);
+            if reached < height {
+                (placed, height, method) = (offsets, reached, Method::Skyline(order.name));
+            }
         }
     }
 

@@ -10,7 +10,8 @@ use super::sections::Sections;
 use super::tree::{Outcome, Tree};
 use std::cmp::Reverse;
 
-/// The nodes of the first tree; a round of trees later it is a tenth more.
+/// The nodes of the first tree, but no fewer than a placement that meets no conflict takes; a round of trees later it is a
+/// tenth more.
 const FIRST_NODES: u64 = 500;
 
 /// How far conflicts may bring a buffer forward, in thousandths of all places, from round to round: an order that hardly
@@ -90,7 +91,8 @@ impl Trees<'_> {
     /// Searches for a placement not above the capacity. Returns the nodes as well.
     fn run(&mut self, capacity: u64, nodes: u64) -> (Outcome, u64) {
         let mut spent = 0;
-        let mut limit = FIRST_NODES;
+        let buffers = self.sections.len() as u64;
+        let mut limit = FIRST_NODES.max(buffers + buffers / 4);
         for strength in STRENGTHS.into_iter().cycle() {
             for index in 0..self.orders.len() {
                 let order = self.learned(index, strength);

@@ -29,6 +29,8 @@ impl Solution {
 pub enum Method {
     /// By placing the buffers one after another, in this order, with no second thoughts.
     Greedy(&'static str),
+    /// From the bottom of the arena up, this order deciding which buffer takes a place.
+    Skyline(&'static str),
     /// By the bounded exact search.
     Search,
 }

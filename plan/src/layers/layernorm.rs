@@ -109,6 +109,7 @@ impl Rule for LayerNorm {
             // Only where the input is not kept, so never in a training step that learns through the layer.
             in_place: true,
             keeps_input: KeepsInput::Always,
+            saved_is_remade: true,
             saved: vec![
                 Saved { name: "mean", dtype: DType::F32, size: statistics },
                 Saved { name: "rstd", dtype: DType::F32, size: statistics },

@@ -288,6 +288,9 @@ pub struct Memory {
     pub keeps_output: bool,
     /// What else forward leaves for backward.
     pub saved: Vec<Saved>,
+    /// When the output is computed again, whether what is saved is written again as well; else it is kept from the first
+    /// time, and read.
+    pub saved_is_remade: bool,
     /// Whether an input's gradient may overwrite the output's gradient where nobody else needs that.
     pub gradient_in_place: bool,
     /// For each input, whether its gradient is the output's gradient unchanged. Empty: none.

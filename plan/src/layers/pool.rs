@@ -126,7 +126,10 @@ impl Rule for Pool {
 
     fn memory(&self, _inputs: &[ValueType], output: &ValueType) -> Memory {
         match self.reduction {
-            Reduction::Max => Memory { saved: vec![index(output, self.window.taps())], ..Memory::default() },
+            Reduction::Max => {
+                let saved = vec![index(output, self.window.taps())];
+                Memory { saved, saved_is_remade: true, ..Memory::default() }
+            }
             Reduction::Mean { .. } => Memory::default(),
         }
     }
@@ -161,6 +164,7 @@ impl Rule for AdaptivePool {
         }
         let extent = &inputs[0].shape.0[1..];
         let taps = |axis: usize| AdaptivePool::most_taps(extent[axis], self.size[axis]);
-        Memory { saved: vec![index(output, taps(0).saturating_mul(taps(1)))], ..Memory::default() }
+        let saved = vec![index(output, taps(0).saturating_mul(taps(1)))];
+        Memory { saved, saved_is_remade: true, ..Memory::default() }
     }
 }

@@ -5,25 +5,26 @@
 //! share one buffer, and each holds a *claim* on it until its own node's backward step. A buffer with more than one claim
 //! must not be changed.
 
-use super::analysis::is_parameter;
+use super::facts::is_parameter;
 use super::{Lowering, read, update, write};
 use crate::graph::{ParameterId, ParameterRole, ValueId};
-use crate::layers::KeepsInput;
 use crate::schedule::{Access, BufferId, Content, Operand, Part, Role, StepKind};
 use crate::shape::Size;
 
-impl Lowering<'_> {
+impl<'g> Lowering<'g> {
     /// The steps that compute a node's gradients, and the updates that they complete.
     pub(super) fn backward(&mut self, node: usize) {
         let output = self.graph.value_of(node);
-        if !self.analysis.has_backward[node] {
-            return;
-        }
         let gradient = self.gradients[output.index()].expect("a later node contributed to the gradient");
         self.claims[gradient.index()] -= 1;
         let passed = self.pass_gradient(node, gradient);
         if !is_parameter(self.graph, output) {
-            if self.memory(node).separate_parameter_gradients {
+            if self.is_updated_by_rows(node) {
+                // The weight must be whole until the input's gradient has been computed from it.
+                self.backward_step(node, gradient, Part::Inputs, &passed);
+                self.backward_step(node, gradient, Part::Parameters, &passed);
+                self.update_rows(node, gradient);
+            } else if self.memory(node).separate_parameter_gradients {
                 // Parameters first: the input is then free when its gradient, of the same size, comes into being.
                 self.backward_step(node, gradient, Part::Parameters, &passed);
                 self.backward_step(node, gradient, Part::Inputs, &passed);
@@ -31,7 +32,7 @@ impl Lowering<'_> {
                 self.backward_step(node, gradient, Part::All, &passed);
             }
         }
-        for &parameter in &self.graph.nodes[node].parameters {
+        for (_, parameter) in self.parameters_with_gradients(node) {
             self.pending[parameter.index()] -= 1;
             if self.pending[parameter.index()] == 0 {
                 self.update_when_ready(parameter);
@@ -45,7 +46,7 @@ impl Lowering<'_> {
         let mut passed = vec![false; n.inputs.len()];
         for (i, &input) in n.inputs.iter().enumerate() {
             let passes = self.memory(node).passes_gradient.get(i).copied().unwrap_or(false);
-            if !passes || !self.analysis.needs_gradient[input.index()] {
+            if !passes || !self.facts.needs_gradient[input.index()] {
                 continue;
             }
             passed[i] = true;
@@ -67,11 +68,8 @@ impl Lowering<'_> {
     fn backward_step(&mut self, node: usize, gradient: BufferId, part: Part, passed: &[bool]) {
         let n = &self.graph.nodes[node];
         let inputs_wanted = part != Part::Parameters
-            && n.inputs
-                .iter()
-                .zip(passed)
-                .any(|(input, passed)| self.analysis.needs_gradient[input.index()] && !passed);
-        let parameters_wanted = part != Part::Inputs && n.parameters.iter().any(|&p| self.is_trained(p));
+            && n.inputs.iter().zip(passed).any(|(input, passed)| self.facts.needs_gradient[input.index()] && !passed);
+        let parameters_wanted = part != Part::Inputs && self.parameters_with_gradients(node).next().is_some();
         if !inputs_wanted && !parameters_wanted {
             return;
         }
@@ -80,11 +78,8 @@ impl Lowering<'_> {
             self.input_gradients(node, gradient, passed, &mut targets);
         }
         if parameters_wanted {
-            for (i, &parameter) in n.parameters.iter().enumerate() {
-                if self.is_trained(parameter) {
-                    let target = self.parameter_gradient(parameter);
-                    targets.push(Operand { role: Role::ParameterGradient(i as u32), ..target });
-                }
+            for (role, parameter) in self.parameters_with_gradients(node) {
+                targets.push(Operand { role, ..self.parameter_gradient(parameter) });
             }
         }
         let mut operands = vec![read(Role::OutputGradient, gradient)];
@@ -102,25 +97,28 @@ impl Lowering<'_> {
         self.step(StepKind::Backward { node, part }, operands);
     }
 
+    /// The trained parameters of a node whose gradients come into being as a whole, with their roles.
+    fn parameters_with_gradients(&self, node: usize) -> impl Iterator<Item = (Role, ParameterId)> + use<'g> {
+        let by_rows = self.is_updated_by_rows(node);
+        let (graph, training) = (self.graph, self.training);
+        let parameters = graph.nodes[node].parameters.iter().enumerate();
+        let trained = parameters.filter(move |&(i, parameter)| {
+            let is_trained = training && graph.parameters[parameter.index()].role == ParameterRole::Trained;
+            is_trained && !(by_rows && i == 0)
+        });
+        trained.map(|(i, &parameter)| (Role::ParameterGradient(i as u32), parameter))
+    }
+
     /// What the step reads of the forward pass.
     fn push_kept(&self, node: usize, part: Part, operands: &mut Vec<Operand>) {
         let n = &self.graph.nodes[node];
         let memory = self.memory(node);
         for (i, &input) in n.inputs.iter().enumerate() {
-            let reads = match memory.keeps_input {
-                KeepsInput::Never => false,
-                KeepsInput::ForParameters => part != Part::Inputs && n.parameters.iter().any(|&p| self.is_trained(p)),
-                KeepsInput::Always => true,
-                KeepsInput::ForOther => {
-                    let mut others = n.inputs.iter().enumerate().filter(|&(j, _)| j != i);
-                    others.any(|(_, other)| self.analysis.needs_gradient[other.index()])
-                }
-            };
-            if reads {
+            if self.facts.backward_reads_input(self.graph, node, part, i) {
                 operands.push(read(Role::Input(i as u32), self.stored(input)));
             }
         }
-        if memory.keeps_output {
+        if self.facts.backward_reads_output(self.graph, node) {
             operands.push(read(Role::Output, self.stored(self.graph.value_of(node))));
         }
         if let Some(first) = self.saved[node] {
@@ -135,7 +133,7 @@ impl Lowering<'_> {
         let inputs = &self.graph.nodes[node].inputs;
         let repeated = inputs.iter().enumerate().any(|(i, input)| inputs[..i].contains(input));
         for (i, &input) in inputs.iter().enumerate() {
-            if passed[i] || !self.analysis.needs_gradient[input.index()] {
+            if passed[i] || !self.facts.needs_gradient[input.index()] {
                 continue;
             }
             let in_place = self.memory(node).gradient_in_place && !repeated;

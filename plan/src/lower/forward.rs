@@ -7,20 +7,17 @@ use crate::schedule::{BufferId, Content, Operand, Role, StepKind};
 use crate::shape::Size;
 
 impl Lowering<'_> {
-    /// The step that computes a node's output; none for a view.
+    /// The step that computes a node's output, for the first time or again; none for a view.
     pub(super) fn forward(&mut self, node: usize) {
-        if !self.analysis.live[node] {
-            return;
-        }
         let n = &self.graph.nodes[node];
         let output = self.graph.value_of(node);
-        if self.analysis.is_view[output.index()] {
-            self.storage[output.index()] = Some(match n.inputs.first() {
-                Some(&input) => self.stored(input),
-                None => self.parameters[n.parameters[0].index()],
-            });
+        if self.facts.is_view[output.index()] {
+            if n.inputs.is_empty() {
+                self.storage[output.index()] = Some(self.parameters[n.parameters[0].index()]);
+            }
             return;
         }
+        let again = self.storage[output.index()].is_some();
         let mut operands = Vec::with_capacity(6);
         for (i, &input) in n.inputs.iter().enumerate() {
             operands.push(read(Role::Input(i as u32), self.stored(input)));
@@ -38,18 +35,39 @@ impl Lowering<'_> {
             let role = Role::Parameter(i as u32);
             let changes = self.training && self.graph.parameters[parameter.index()].role == ParameterRole::Buffer;
             let buffer = self.parameters[parameter.index()];
-            operands.push(if changes { update(role, buffer) } else { read(role, buffer) });
-        }
-        if self.analysis.has_backward[node] {
-            for i in 0..self.memory(node).saved.len() {
-                let size = self.memory(node).saved[i].size;
-                let buffer = self.buffer(Content::Saved(node, i as u32), size);
-                self.saved[node].get_or_insert(buffer);
-                operands.push(write(Role::Saved(i as u32), buffer));
+            match (changes, again) {
+                (false, _) => operands.push(read(role, buffer)),
+                (true, false) => operands.push(update(role, buffer)),
+                // Running statistics move once for each batch.
+                (true, true) => {}
             }
         }
+        if self.facts.has_backward[node] {
+            self.push_saved(node, again, &mut operands);
+        }
         self.workspace(node, self.memory(node).workspace.forward, &mut operands);
-        self.step(StepKind::Forward { node }, operands);
+        let kind = if again { StepKind::Recompute { node } } else { StepKind::Forward { node } };
+        self.step(kind, operands);
+    }
+
+    /// What the step leaves for backward beside its output, or finds there when it runs again.
+    fn push_saved(&mut self, node: usize, again: bool, operands: &mut Vec<Operand>) {
+        let memory = self.memory(node);
+        if memory.saved_is_remade && self.uses.is_remade_after(node, self.at) {
+            return;
+        }
+        if again && !memory.saved_is_remade {
+            if let Some(first) = self.saved[node] {
+                let saved = (0..memory.saved.len() as u32).map(|i| read(Role::Saved(i), BufferId(first.0 + i)));
+                operands.extend(saved);
+            }
+            return;
+        }
+        self.saved[node] = (!memory.saved.is_empty()).then_some(BufferId(self.buffers.len() as u32));
+        for (i, saved) in memory.saved.iter().enumerate() {
+            let buffer = self.buffer(Content::Saved(node, i as u32), saved.size);
+            operands.push(write(Role::Saved(i as u32), buffer));
+        }
     }
 
     /// The buffer of an input whose elements die at the node, if the output can take its place.
@@ -62,8 +80,13 @@ impl Lowering<'_> {
         n.inputs.iter().copied().find_map(|input| {
             let fits = self.value_type(input).size() == output.size() && self.value_type(input).dtype == output.dtype;
             let transient = !self.is_kept_as_it_is(input);
-            (fits && transient && self.analysis.dies_at(input, node)).then(|| self.stored(input))
+            (fits && transient && self.dies(input)).then(|| self.stored(input))
         })
+    }
+
+    /// Whether nobody needs the elements of a value after the present action.
+    fn dies(&self, value: ValueId) -> bool {
+        self.uses.dies_at(self.facts.source[value.index()], self.at)
     }
 
     /// The batch stays as the caller gave it, and parameters are not scratch memory.
@@ -77,7 +100,8 @@ impl Lowering<'_> {
         let output = self.graph.output;
         let buffer = self.stored(output);
         let target = self.target.expect("training has targets");
-        let overwrites = self.analysis.dies_at(output, self.graph.nodes.len()) && !self.is_kept_as_it_is(output);
+        self.output = Some(buffer);
+        let overwrites = self.dies(output) && !self.is_kept_as_it_is(output);
         let content = Content::ValueGradient(output);
         let gradient = if overwrites {
             self.overwrite(buffer, content);

@@ -1,33 +1,30 @@
 //! From the network to steps and buffers.
 //!
-//! [`training`] and [`inference`] walk the graph once forward and, for training, once backward. Every step states which
-//! buffers it touches and how; a buffer's lifespan is then simply from the first touch to the last.
+//! [`training`] and [`inference`] follow an [order](crate::order) of actions. Every step states which buffers it touches and
+//! how; a buffer's lifespan is then simply from the first touch to the last.
 
-mod analysis;
 mod backward;
+mod facts;
 mod forward;
 mod update;
+mod uses;
+
+pub use facts::Facts;
 
 use crate::graph::{Graph, ParameterId, ParameterRole, ValueId};
 use crate::layers::Memory;
+use crate::order::Action;
 use crate::schedule::{Access, Buffer, BufferId, Content, Holding, Operand, Role, Schedule, Step, StepKind};
 use crate::shape::{Size, ValueType};
+use crate::strategy::Strategy;
 
-use analysis::Analysis;
+use uses::Uses;
 
-/// The schedule of one training step. The graph must have a training part.
-pub fn training(graph: &Graph) -> Schedule {
+/// The schedule of one training step. The graph must have a training part, and the strategy must be one for it.
+pub fn training(graph: &Graph, facts: &Facts, strategy: &Strategy) -> Schedule {
     let training = graph.training.as_ref().expect("only a network that is trained has a training schedule");
-    let mut lowering = Lowering::new(graph, true);
-    lowering.place_persistent();
-    lowering.place_inputs();
-    for node in 0..graph.nodes.len() {
-        lowering.forward(node);
-    }
-    lowering.loss();
-    for node in (0..graph.nodes.len()).rev() {
-        lowering.backward(node);
-    }
+    let mut lowering = Lowering::new(graph, facts, strategy, true);
+    lowering.run(&strategy.order);
     let updates_from = lowering.steps.len();
     lowering.deferred_updates();
     let updates_from = if training.accumulate > 1 { updates_from } else { lowering.steps.len() };
@@ -35,13 +32,9 @@ pub fn training(graph: &Graph) -> Schedule {
 }
 
 /// The schedule of one pass of inference.
-pub fn inference(graph: &Graph) -> Schedule {
-    let mut lowering = Lowering::new(graph, false);
-    lowering.place_persistent();
-    lowering.place_inputs();
-    for node in 0..graph.nodes.len() {
-        lowering.forward(node);
-    }
+pub fn inference(graph: &Graph, facts: &Facts, strategy: &Strategy) -> Schedule {
+    let mut lowering = Lowering::new(graph, facts, strategy, false);
+    lowering.run(&strategy.order);
     let steps = lowering.steps.len();
     lowering.finish(steps)
 }
@@ -49,19 +42,25 @@ pub fn inference(graph: &Graph) -> Schedule {
 /// A schedule in the making.
 struct Lowering<'g> {
     graph: &'g Graph,
+    facts: &'g Facts,
+    strategy: &'g Strategy,
+    uses: Uses,
     training: bool,
-    analysis: Analysis,
+    /// Which action of the order is being lowered.
+    at: usize,
     steps: Vec<Step>,
     buffers: Vec<Buffer>,
     persistent: usize,
     inputs: Vec<BufferId>,
     target: Option<BufferId>,
     loss: Option<BufferId>,
+    /// The buffer of the network's output when it was first complete.
+    output: Option<BufferId>,
     /// The buffer of each parameter.
     parameters: Vec<BufferId>,
     /// The buffers of the optimizer's state for each parameter: the first of them.
     states: Vec<Option<BufferId>>,
-    /// The buffer that holds each value.
+    /// The buffer that holds each value, as it was computed last. Views are found under their source.
     storage: Vec<Option<BufferId>>,
     /// What each node saved, by its first buffer.
     saved: Vec<Option<BufferId>>,
@@ -76,25 +75,28 @@ struct Lowering<'g> {
 }
 
 impl<'g> Lowering<'g> {
-    fn new(graph: &'g Graph, training: bool) -> Self {
-        let analysis = Analysis::new(graph, training);
+    fn new(graph: &'g Graph, facts: &'g Facts, strategy: &'g Strategy, training: bool) -> Self {
         let (values, parameters, nodes) = (graph.types.len(), graph.parameters.len(), graph.nodes.len());
         let mut pending = vec![0; parameters];
         for (node, n) in graph.nodes.iter().enumerate() {
-            if analysis.has_backward[node] {
+            if facts.has_backward[node] {
                 n.parameters.iter().for_each(|p| pending[p.index()] += 1);
             }
         }
         Lowering {
             graph,
+            facts,
+            strategy,
+            uses: Uses::new(graph, facts, &strategy.order, training),
             training,
-            analysis,
+            at: 0,
             steps: Vec::with_capacity(nodes * 4),
             buffers: Vec::with_capacity(nodes * 6),
             persistent: 0,
             inputs: Vec::new(),
             target: None,
             loss: None,
+            output: None,
             parameters: Vec::with_capacity(parameters),
             states: vec![None; parameters],
             storage: vec![None; values],
@@ -103,6 +105,20 @@ impl<'g> Lowering<'g> {
             claims: Vec::with_capacity(nodes * 6),
             parameter_gradients: vec![None; parameters],
             pending,
+        }
+    }
+
+    /// Makes steps of every action.
+    fn run(&mut self, order: &[Action]) {
+        self.place_persistent();
+        self.place_inputs();
+        for (at, action) in order.iter().enumerate() {
+            self.at = at;
+            match *action {
+                Action::Forward(node) => self.forward(node as usize),
+                Action::Loss => self.loss(),
+                Action::Backward(node) => self.backward(node as usize),
+            }
         }
     }
 
@@ -144,7 +160,11 @@ impl<'g> Lowering<'g> {
                     self.states[i].get_or_insert(buffer);
                 }
             }
-            if training.accumulate > 1 {
+            if self.strategy.momentum_gradients {
+                for i in (0..self.graph.parameters.len()).filter(|&i| self.pending[i] > 0) {
+                    self.parameter_gradients[i] = self.states[i];
+                }
+            } else if training.accumulate > 1 {
                 for (i, parameter) in self.graph.parameters.iter().enumerate() {
                     // One that the loss does not depend on has no gradient, and is not updated.
                     if parameter.role == ParameterRole::Trained && self.pending[i] > 0 {
@@ -174,13 +194,14 @@ impl<'g> Lowering<'g> {
         self.graph.value_type(value)
     }
 
-    fn memory(&self, node: usize) -> &Memory {
-        &self.analysis.memory[node]
+    fn memory(&self, node: usize) -> &'g Memory {
+        &self.facts.memory[node]
     }
 
     /// The buffer of a value that has been computed.
     fn stored(&self, value: ValueId) -> BufferId {
-        self.storage[value.index()].expect("values are computed before they are read")
+        let source = self.facts.source[value.index()];
+        self.storage[source.index()].expect("values are computed before they are read")
     }
 
     fn is_trained(&self, parameter: ParameterId) -> bool {
@@ -197,7 +218,7 @@ impl<'g> Lowering<'g> {
 
     /// Derives the lifespans from what the steps touch.
     fn finish(mut self, updates_from: usize) -> Schedule {
-        let output = self.stored(self.graph.output);
+        let output = self.output.unwrap_or_else(|| self.stored(self.graph.output));
         for (time, step) in self.steps.iter().enumerate() {
             for operand in &step.operands {
                 let buffer = &mut self.buffers[operand.buffer.index()];

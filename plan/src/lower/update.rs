@@ -3,8 +3,9 @@
 
 use super::{Lowering, read, update, write};
 use crate::graph::{ParameterId, Training};
-use crate::schedule::{Content, Operand, Role, StepKind};
+use crate::schedule::{BufferId, Content, Operand, Role, StepKind};
 use crate::shape::Size;
+use crate::strategy::row_tiles;
 
 impl Lowering<'_> {
     /// Clipping by global norm needs every gradient, and accumulation needs every batch.
@@ -47,16 +48,42 @@ impl Lowering<'_> {
         let training = self.graph.training.as_ref().expect("updates belong to training");
         let gradient = self.parameter_gradients[parameter.index()].expect("a trained parameter has a gradient");
         let mut operands = vec![update(Role::Parameter(0), self.parameters[parameter.index()])];
-        let role = Role::ParameterGradient(0);
-        // An accumulated gradient is left at zero for the next batch.
-        operands.push(if training.accumulate > 1 { update(role, gradient) } else { read(role, gradient) });
-        if let Some(first) = self.states[parameter.index()] {
-            for which in 0..training.optimizer.state().len() as u32 {
-                let buffer = crate::schedule::BufferId(first.0 + which);
-                operands.push(update(Role::State(which), buffer));
-            }
+        // A gradient that was added to the momentum is found there.
+        if self.states[parameter.index()] != Some(gradient) {
+            let role = Role::ParameterGradient(0);
+            // An accumulated gradient is left at zero for the next batch.
+            operands.push(if training.accumulate > 1 { update(role, gradient) } else { read(role, gradient) });
         }
+        self.push_states(parameter, &mut operands);
         operands.extend(scale);
         self.step(StepKind::Update { parameter }, operands);
+    }
+
+    fn push_states(&self, parameter: ParameterId, operands: &mut Vec<Operand>) {
+        let training = self.graph.training.as_ref().expect("updates belong to training");
+        if let Some(first) = self.states[parameter.index()] {
+            let states = 0..training.optimizer.state().len() as u32;
+            operands.extend(states.map(|which| update(Role::State(which), BufferId(first.0 + which))));
+        }
+    }
+
+    /// Whether the gradient of a node's weight comes into being a tile of rows at a time.
+    pub(super) fn is_updated_by_rows(&self, node: usize) -> bool {
+        self.strategy.row_tiles.binary_search(&(node as u32)).is_ok()
+    }
+
+    /// The gradient and update of a node's weight, a tile of rows at a time.
+    pub(super) fn update_rows(&mut self, node: usize, gradient: BufferId) {
+        let n = &self.graph.nodes[node];
+        let weight = n.parameters[0];
+        let mut operands = vec![
+            read(Role::OutputGradient, gradient),
+            read(Role::Input(0), self.stored(n.inputs[0])),
+            update(Role::Parameter(0), self.parameters[weight.index()]),
+        ];
+        self.push_states(weight, &mut operands);
+        let tile = row_tiles::tile_bytes(&self.graph.parameters[weight.index()]);
+        self.workspace(node, Size::fixed(tile), &mut operands);
+        self.step(StepKind::UpdateRows { node }, operands);
     }
 }

@@ -116,7 +116,10 @@ fn schedule(graph: &Graph, planned: &Planned) -> ScheduleReport {
         name: step.describe(graph),
         kind: kind(step.kind),
         layer: match step.kind {
-            StepKind::Forward { node } | StepKind::Backward { node, .. } => Some(graph.nodes[node].layer.rule().kind()),
+            StepKind::Forward { node }
+            | StepKind::Recompute { node }
+            | StepKind::Backward { node, .. }
+            | StepKind::UpdateRows { node } => Some(graph.nodes[node].layer.rule().kind()),
             _ => None,
         },
         operands: step
@@ -140,11 +143,13 @@ fn schedule(graph: &Graph, planned: &Planned) -> ScheduleReport {
 fn kind(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Forward { .. } => "forward",
+        StepKind::Recompute { .. } => "recompute",
         StepKind::Loss => "loss",
         StepKind::Backward { .. } => "backward",
         StepKind::Accumulate { .. } => "accumulate",
         StepKind::ClipGradNorm => "clip_grad_norm",
         StepKind::Update { .. } => "update",
+        StepKind::UpdateRows { .. } => "update_rows",
     }
 }
 

@@ -3,6 +3,7 @@
 
 use plimsoll_plan::arguments::{Arguments, Value};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
+use plimsoll_plan::layers::arithmetic::Arithmetic;
 use plimsoll_plan::layers::{self, Layer};
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
@@ -79,5 +80,23 @@ pub fn vgg16(batch: u64) -> Graph {
         chain.push("linear", &[("out_features", int(4096))]).push("relu", &[]).push("dropout", &[]);
     }
     chain.push("linear", &[("out_features", int(1000))]);
+    chain.train(batch, momentum())
+}
+
+/// A chain of residual blocks with batch normalization, which computes much again where memory is short.
+pub fn residual(batch: u64) -> Graph {
+    let mut chain = Chain::new("Residual", &[3, 32, 32]);
+    let convolution = [("out_channels", int(64)), ("kernel", int(3)), ("padding", int(1))];
+    chain.push("conv2d", &convolution).push("batchnorm2d", &[]).push("relu", &[]);
+    for _ in 0..4 {
+        let input = chain.value;
+        chain.push("conv2d", &convolution).push("batchnorm2d", &[]).push("relu", &[]);
+        chain.push("conv2d", &convolution).push("batchnorm2d", &[]);
+        let sum = Layer::Arithmetic(Arithmetic::Add);
+        chain.value = chain.builder.apply("add", sum, &[chain.value, input]).expect("equal shapes");
+        chain.push("relu", &[]);
+    }
+    chain.push("adaptive_avgpool2d", &[("output_size", int(1))]).push("flatten", &[]);
+    chain.push("linear", &[("out_features", int(10))]);
     chain.train(batch, momentum())
 }

@@ -3,12 +3,27 @@
 use std::collections::BTreeSet;
 
 use plimsoll_plan::graph::{Graph, ParameterId, ParameterRole};
+use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::schedule::Content;
 
 use crate::program::{Program, Region};
 
 /// What the names of tensors begin with that are no part of PyTorch's `state_dict`. A path in a network has no slash.
 pub const OWN: &str = "plimsoll/";
+
+/// The momentum of SGD, as PyTorch names it.
+const MOMENTUM: &str = "momentum_buffer";
+
+/// The same times its factor, ready for the next gradient to be added.
+const DECAYED_MOMENTUM: &str = "decayed_momentum_buffer";
+
+/// The factor of SGD's momentum.
+fn momentum(graph: &Graph) -> Option<f32> {
+    match graph.training.as_ref()?.optimizer {
+        Optimizer::Sgd { momentum, .. } if momentum != 0.0 => Some(momentum as f32),
+        _ => None,
+    }
+}
 
 /// A tensor of `f32`.
 #[derive(Debug)]
@@ -21,6 +36,8 @@ pub(crate) struct Tensor {
     pub offset: u64,
     /// Its bytes.
     pub bytes: usize,
+    /// What stands for it in files of runs whose plan was another: a name, and the factor that makes this tensor of that.
+    pub stand_in: Option<(String, f32)>,
 }
 
 /// The tensors of a network.
@@ -56,8 +73,18 @@ impl Layout {
             match buffer.holds[0].content {
                 Content::Parameter(id) => layout.weights.push(tensor(graph, id, path(id), region)),
                 Content::OptimizerState(id, which) => {
-                    let name = format!("{OWN}optimizer/{}/{}", states[which as usize], path(id));
-                    layout.optimizer.push(tensor(graph, id, name, region));
+                    let name = |state: &str| format!("{OWN}optimizer/{state}/{}", path(id));
+                    let state = states[which as usize];
+                    let whole = tensor(graph, id, name(state), region);
+                    layout.optimizer.push(match momentum(graph) {
+                        Some(factor) if state == MOMENTUM && program.adds_to_momentum() => {
+                            Tensor { stand_in: Some((whole.name, factor)), name: name(DECAYED_MOMENTUM), ..whole }
+                        }
+                        Some(factor) if state == MOMENTUM => {
+                            Tensor { stand_in: Some((name(DECAYED_MOMENTUM), 1.0 / factor)), ..whole }
+                        }
+                        _ => whole,
+                    });
                 }
                 Content::Gradient(id) => {
                     layout.gradients.push(tensor(graph, id, format!("{OWN}gradient/{}", path(id)), region));
@@ -78,7 +105,7 @@ impl Layout {
 
 fn tensor(graph: &Graph, id: ParameterId, name: String, region: &Region) -> Tensor {
     let shape = graph.parameters[id.index()].shape.0.iter().map(|extent| *extent as usize).collect();
-    Tensor { name, shape, offset: region.offset, bytes: region.bytes(1) }
+    Tensor { name, shape, offset: region.offset, bytes: region.bytes(1), stand_in: None }
 }
 
 fn counters(graph: &Graph) -> Vec<String> {

@@ -77,8 +77,9 @@ impl Reader {
         let mut known: BTreeSet<&str> = layout.counters.iter().map(String::as_str).collect();
         for tensor in tensors(layout, progress) {
             known.insert(&tensor.name);
+            known.extend(tensor.stand_in.iter().map(|(name, _)| name.as_str()));
             let name = tensor.name.clone();
-            match self.header.tensors.get(&tensor.name) {
+            match self.find(tensor).map(|(info, _)| info) {
                 None => differences.push(Difference::Missing { name, shape: tensor.shape.clone() }),
                 Some(info) if info.shape != tensor.shape => {
                     let (expected, found) = (tensor.shape.clone(), info.shape.clone());
@@ -102,6 +103,15 @@ impl Reader {
         Err(Error::Mismatch { path: self.path.clone(), network: layout.network.clone(), differences, help })
     }
 
+    /// A tensor or what stands in for it, and the factor between them.
+    fn find(&self, tensor: &Tensor) -> Option<(&TensorInfo, f32)> {
+        let own = self.header.tensors.get(&tensor.name).map(|info| (info, 1.0));
+        own.or_else(|| {
+            let (name, factor) = tensor.stand_in.as_ref()?;
+            Some((self.header.tensors.get(name)?, *factor))
+        })
+    }
+
     /// Reads the tensors that were [compared](Reader::compare) into the arena.
     ///
     /// # Errors
@@ -115,16 +125,26 @@ impl Reader {
         let io = Error::io(&self.path, "read");
         let mut piece = vec![0; PIECE];
         for tensor in tensors(layout, progress) {
-            let Some(TensorInfo { data_offsets, .. }) = self.header.tensors.get(&tensor.name) else { continue };
+            let Some((TensorInfo { data_offsets, .. }, factor)) = self.find(tensor) else { continue };
             self.file.seek(SeekFrom::Start(self.start + data_offsets.0 as u64)).map_err(&io)?;
             for start in (0..tensor.bytes).step_by(PIECE) {
                 let piece = &mut piece[..(tensor.bytes - start).min(PIECE)];
                 self.file.read_exact(piece).map_err(&io)?;
                 swap_if_big_endian(piece);
+                if factor != 1.0 {
+                    scale(piece, factor);
+                }
                 session.upload_at(tensor.offset + start as u64, piece)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Multiplies native floats.
+fn scale(bytes: &mut [u8], factor: f32) {
+    for bytes in bytes.as_chunks_mut().0 {
+        *bytes = (f32::from_ne_bytes(*bytes) * factor).to_ne_bytes();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Normalization of each channel over the batch and all positions (Ioffe & Szegedy 2015).
 
 use plimsoll_plan::layers::batchnorm::BatchNorm;
-use plimsoll_plan::schedule::Role;
+use plimsoll_plan::schedule::{Role, StepKind};
 
 use super::channels::Channels;
 use super::moments::{Line, Moments};
@@ -31,7 +31,22 @@ impl<'a> Tensors<'a> {
 
 /// The outputs, by the statistics of the batch in training and by the running ones in inference.
 pub fn forward(layer: &BatchNorm, step: &Step) {
-    if step.is_training() { train(layer, step) } else { infer(layer, step) }
+    let again = matches!(step.kind(), StepKind::Recompute { .. });
+    match step.is_training() {
+        false => infer(layer, step),
+        true if again && step.has(Role::Saved(0)) => normalize_again(layer, step),
+        true => train(layer, step),
+    }
+}
+
+/// The outputs once more, by the statistics that were saved the first time.
+fn normalize_again(layer: &BatchNorm, step: &Step) {
+    let tensors = Tensors::of(layer, step);
+    let (mean, rstd) = (step.read::<f32>(Role::Saved(0)), step.read::<f32>(Role::Saved(1)));
+    Channels::of(step.output()).map(step.pair(Role::Input(0), Role::Output), |channel| {
+        let line = tensors.line(channel, Moments::saved(mean[channel], rstd[channel]));
+        move |x| line.at(x)
+    });
 }
 
 fn infer(layer: &BatchNorm, step: &Step) {
@@ -52,8 +67,8 @@ fn train(layer: &BatchNorm, step: &Step) {
     let tensors = Tensors::of(layer, step);
     let channels = Channels::of(step.output());
     let mut pair = step.pair(Role::Input(0), Role::Output);
-    let running_mean = step.write::<f32>(tensors.running_mean);
-    let running_var = step.write::<f32>(tensors.running_var);
+    // They move once for each batch: not when the layer runs again.
+    let mut running = step.write_if::<f32>(tensors.running_mean).zip(step.write_if::<f32>(tensors.running_var));
     let mut saved = step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1)));
     let count = (pair.len() / channels.count) as f64;
     for first in (0..channels.count).step_by(BLOCK) {
@@ -68,7 +83,7 @@ fn train(layer: &BatchNorm, step: &Step) {
         let whole = 0..pair.len();
         pair.part(whole).chunks(channels.sample(), |_, mut sample| {
             for (i, &(mean, variance)) in statistics.iter().enumerate() {
-                let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps));
+                let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps).rounded());
                 let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
                 sample.part(plane).map(|_, x| line.at(x));
             }
@@ -77,8 +92,10 @@ fn train(layer: &BatchNorm, step: &Step) {
             let channel = first + i;
             // The running variance is the unbiased one, as PyTorch's. One value alone has no variance.
             let unbiased = variance * count / (count - 1.0).max(1.0);
-            move_towards(&mut running_mean[channel], mean, layer.momentum);
-            move_towards(&mut running_var[channel], unbiased, layer.momentum);
+            if let Some((running_mean, running_var)) = &mut running {
+                move_towards(&mut running_mean[channel], mean, layer.momentum);
+                move_towards(&mut running_var[channel], unbiased, layer.momentum);
+            }
             if let Some((saved_mean, saved_rstd)) = &mut saved {
                 saved_mean[channel] = mean as f32;
                 saved_rstd[channel] = Moments::new(mean, variance, layer.eps).rstd as f32;

@@ -5,6 +5,7 @@
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::schedule::{Part, Role};
 
+use super::optimizer::State;
 use super::parallel;
 use super::product::{Left, Matrix, Target, product};
 use super::step::Step;
@@ -53,6 +54,24 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
         let inputs = weight.len() / outputs;
         let right = Matrix { elements: weight, columns: inputs, row: inputs, column: 1 };
         product(Target::rows(dx, inputs), Left::rows(dy, rows, outputs), &right, step.adds(Role::InputGradient(0)));
+    }
+}
+
+/// The weight's gradient and its update, as many rows at a time as the workspace holds.
+pub fn update_rows(layer: &Linear, step: &Step) {
+    let (dy, x) = (step.read::<f32>(Role::OutputGradient), step.read(Role::Input(0)));
+    let tile = step.write::<f32>(Role::Workspace);
+    let mut state = State::of(step);
+    let outputs = layer.out_features as usize;
+    let (rows, inputs) = (dy.len() / outputs, state.len() / outputs);
+    let right = Matrix { elements: x, columns: inputs, row: inputs, column: 1 };
+    let most = tile.len() / inputs;
+    for first in (0..outputs).step_by(most) {
+        let count = most.min(outputs - first);
+        let tile = &mut tile[..count * inputs];
+        let left = Left { row: 1, column: outputs, ..Left::rows(&dy[first..], count, rows) };
+        product(Target::rows(tile, inputs), left, &right, false);
+        state.update(first * inputs, (tile, 1.0));
     }
 }
 

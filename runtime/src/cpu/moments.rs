@@ -25,6 +25,16 @@ impl Moments {
         Moments::new(mean, sum_of(x, |x| (x - mean).powi(2)) / count, eps)
     }
 
+    /// As they are saved for backward.
+    pub fn saved(mean: f32, rstd: f32) -> Moments {
+        Moments { mean: f64::from(mean), rstd: f64::from(rstd) }
+    }
+
+    /// Rounded as they are saved, so that what is made of them can be made again.
+    pub fn rounded(self) -> Moments {
+        Moments::saved(self.mean as f32, self.rstd as f32)
+    }
+
     /// `(x - mean) rstd weight + bias` as a factor and an offset after subtraction: `(x - center) factor + offset`.
     ///
     /// The mean is subtracted first and not folded into the offset, where a mean that is large beside the deviation would

@@ -8,21 +8,67 @@ use super::step::Step;
 
 /// Updates one parameter; an accumulated gradient is left at zero.
 pub fn update(step: &Step) {
-    let training = step.program().options();
+    let mut state = State::of(step);
     let scale = step.read_if::<f32>(Role::GradientScale).map_or(1.0, |scale| scale[0]);
-    let parameter = step.write(Role::Parameter(0));
-    let (mut none, mut nothing, mut neither): ([f32; 0], [f32; 0], [f32; 0]) = ([], [], []);
-    let first = step.write_if(Role::State(0)).unwrap_or(&mut none);
-    let second = step.write_if(Role::State(1)).unwrap_or(&mut nothing);
-    let third = step.write_if(Role::State(2)).unwrap_or(&mut neither);
-    let rule = Rule::new(&training.optimizer, step.arguments().learning_rate, step.arguments().update);
     let gradient = Role::ParameterGradient(0);
-    if step.adds(gradient) {
+    if !step.has(gradient) {
+        state.update_from_momentum();
+    } else if step.adds(gradient) {
         let gradient = step.write(gradient);
-        rule.apply(parameter, &*gradient, scale, [first, second, third]);
+        state.update(0, (&*gradient, scale));
         parallel::chunks(gradient, CHUNK, |_, chunk| chunk.fill(0.0));
     } else {
-        rule.apply(parameter, step.read(gradient), scale, [first, second, third]);
+        state.update(0, (step.read(gradient), scale));
+    }
+}
+
+/// A parameter with the optimizer's state for it.
+pub struct State<'a> {
+    rule: Rule<'a>,
+    parameter: &'a mut [f32],
+    /// Empty where the optimizer keeps fewer.
+    states: [&'a mut [f32]; 3],
+}
+
+impl<'a> State<'a> {
+    /// Those that a step updates.
+    pub fn of(step: &Step<'a>) -> State<'a> {
+        let optimizer = &step.program().options().optimizer;
+        let state = |which| step.write_if(Role::State(which)).unwrap_or_default();
+        State {
+            rule: Rule { optimizer, lr: step.arguments().learning_rate, update: step.arguments().update },
+            parameter: step.write(Role::Parameter(0)),
+            states: [state(0), state(1), state(2)],
+        }
+    }
+
+    /// Elements of the parameter.
+    pub fn len(&self) -> usize {
+        self.parameter.len()
+    }
+
+    /// Updates the elements from `first` on, as many as there are of their gradient.
+    pub fn update(&mut self, first: usize, gradient: Gradient) {
+        let range = first..first + gradient.0.len();
+        let states = self.states.each_mut().map(|state| state.get_mut(range.clone()).unwrap_or_default());
+        self.rule.apply(&mut self.parameter[range], gradient, states);
+    }
+
+    /// SGD's update where the gradient has been added to the momentum already, which the update before had decayed:
+    /// `v <- v + decay p`, `p <- p - lr v`, and `v <- momentum v` for the next time.
+    fn update_from_momentum(&mut self) {
+        let Optimizer::Sgd { momentum, weight_decay, .. } = *self.rule.optimizer else {
+            unreachable!("the planner adds gradients only to the momentum of SGD");
+        };
+        let (lr, momentum, decay) = (self.rule.lr as f32, momentum as f32, weight_decay as f32);
+        let [buffer, ..] = &mut self.states;
+        parallel::side_by_side([&mut *self.parameter, &mut **buffer], CHUNK, |_, [p, v]| {
+            for (p, v) in p.iter_mut().zip(v) {
+                let velocity = *v + decay * *p;
+                *p -= lr * velocity;
+                *v = momentum * velocity;
+            }
+        });
     }
 }
 
@@ -48,16 +94,11 @@ struct Rule<'a> {
     update: u64,
 }
 
-impl<'a> Rule<'a> {
-    fn new(optimizer: &'a Optimizer, lr: f64, update: u64) -> Self {
-        Rule { optimizer, lr, update }
-    }
-
-    /// Updates the parameter `p` by its gradient times `scale`.
-    fn apply(&self, p: &mut [f32], gradient: &[f32], scale: f32, [first, second, third]: [&mut [f32]; 3]) {
+impl Rule<'_> {
+    /// Updates the parameter `p` by its gradient.
+    fn apply(&self, p: &mut [f32], g: Gradient, [first, second, third]: [&mut [f32]; 3]) {
         let lr = self.lr as f32;
         let t = self.update as f64;
-        let g = (gradient, scale);
         match *self.optimizer {
             Optimizer::Sgd { momentum, dampening, weight_decay, nesterov, .. } => {
                 let decay = weight_decay as f32;
@@ -169,7 +210,7 @@ impl Adam {
 }
 
 /// A gradient and the factor that bounds it.
-type Gradient<'a> = (&'a [f32], f32);
+pub type Gradient<'a> = (&'a [f32], f32);
 
 /// Calls `f` with each element of the gradient and of the parameter.
 fn each(g: Gradient, p: &mut [f32], f: impl Fn(f32, &mut f32) + Sync + Send) {

@@ -24,6 +24,7 @@ use plimsoll_plan::layers::window::Window;
 use plimsoll_plan::layers::{Init, Layer};
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
+use plimsoll_plan::plan::Plan;
 use plimsoll_plan::shape::{DType, Shape};
 use plimsoll_runtime::philox::{Purpose, Stream};
 use plimsoll_runtime::{Device, Error, Slice, Trainer};
@@ -59,7 +60,7 @@ pub fn recipes(smooth: bool) -> impl Strategy<Value = Recipe> {
     )
 }
 
-const OPTIMIZERS: usize = 8;
+const OPTIMIZERS: usize = 9;
 const LOSSES: usize = 6;
 
 pub fn optimizer(index: usize) -> Optimizer {
@@ -72,7 +73,8 @@ pub fn optimizer(index: usize) -> Optimizer {
         4 => Optimizer::by_name("rmsprop").unwrap(),
         5 => Optimizer::RmsProp { lr: 1e-3, alpha: 0.9, eps: 1e-8, weight_decay: 1e-2, momentum: 0.9, centered: true },
         6 => Optimizer::by_name("adagrad").unwrap(),
-        _ => Optimizer::by_name("lion").unwrap(),
+        7 => Optimizer::by_name("lion").unwrap(),
+        _ => sgd(0.9, false),
     }
 }
 
@@ -307,8 +309,13 @@ impl Batch {
 /// What a training run gives: the losses, the outputs of evaluation after it, and the parameters in the end, all by their
 /// bits.
 pub fn train<D: Device>(graph: &Graph, device: D, steps: u64) -> Vec<u32> {
-    let plan = graph.plan().unwrap();
-    let mut trainer = Trainer::from_plan(&plan, device, 7).unwrap();
+    train_plan(&graph.plan().unwrap(), device, steps)
+}
+
+/// As [`train`], by a plan.
+pub fn train_plan<D: Device>(plan: &Plan, device: D, steps: u64) -> Vec<u32> {
+    let graph = &plan.graph;
+    let mut trainer = Trainer::from_plan(plan, device, 7).unwrap();
     let mut bits = Vec::new();
     for step in 0..steps {
         // Some batches are smaller than planned.

@@ -7,6 +7,7 @@ use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::{BufferId, Content, Role, StepKind};
 use plimsoll_plan::shape::DType;
+use plimsoll_plan::strategy::Saving;
 use plimsoll_runtime::program::Instruction;
 use plimsoll_runtime::{Arguments, Device, Program};
 
@@ -17,8 +18,10 @@ use crate::network::{network, probe};
 /// How a case is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Way {
-    /// As it is.
+    /// As it is, with every gradient in a buffer.
     Plain,
+    /// As it is planned by default.
+    Saving,
     /// In a plan for a larger batch.
     SmallBatch,
     /// Every layer twice, so that gradients are made of two terms: those that come second are added.
@@ -134,7 +137,8 @@ impl<'d, D: Device> Session<'d, D> {
             }
             _ => return,
         };
-        let operand = instruction.operand(role).expect("such steps have such operands");
+        // A gradient that is added to the momentum is nowhere by itself.
+        let Some(operand) = instruction.operand(role) else { return };
         let values = self.download(operand.buffer);
         seen.entry(name).or_insert(values);
     }
@@ -145,6 +149,7 @@ pub fn run<D: Device>(device: &mut D, group: &Group, case: &Case, way: Way) -> R
     let probed = case.steps == 1;
     let planned = case.batch + if way == Way::SmallBatch { 2 } else { 0 };
     let graph = network(case, planned, probed, way == Way::Twice)?;
+    let graph = if way == Way::Saving { graph } else { graph.without(&Saving::ALL) };
     let plan = Plan::new(graph).map_err(|error| error.to_string())?;
     let mut seen = train(device, &plan, group, case)?;
     seen.insert("inference".to_string(), infer(device, &plan, group, case)?);
@@ -156,7 +161,8 @@ pub fn run<D: Device>(device: &mut D, group: &Group, case: &Case, way: Way) -> R
     for name in group.names(case) {
         let is_given = ["input/", "initial/"].iter().any(|prefix| name.starts_with(prefix)) || name == "target";
         // Running statistics move once for each application.
-        if is_given || (way == Way::Twice && name.starts_with("after/")) {
+        let is_hidden = way == Way::Saving && name.starts_with("gradient/") && !seen.contains_key(name);
+        if is_given || is_hidden || (way == Way::Twice && name.starts_with("after/")) {
             continue;
         }
         let expected = group.expected(case, name).expect("the name is the group's own");

@@ -1,11 +1,12 @@
-//! What must be known of the whole graph before the first step: which nodes matter, where gradients flow, and until when
-//! each content is needed.
+//! What must be known of the whole graph before the first step: which nodes matter, where gradients flow, and what their
+//! computation reads.
 
 use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::{KeepsInput, Layer, Memory, Output};
+use crate::schedule::Part;
 
-/// Facts about nodes and values.
-pub(super) struct Analysis {
+/// Facts about nodes and values that hold in every order of steps.
+pub struct Facts {
     /// What each node keeps and where it may write.
     pub memory: Vec<Memory>,
     /// Whether the output depends on the node.
@@ -18,41 +19,38 @@ pub(super) struct Analysis {
     pub is_view: Vec<bool>,
     /// For each value, the value whose elements it shares: itself, unless it is a view.
     pub source: Vec<ValueId>,
-    /// For each source, the last node that reads it; the number of nodes where the loss or the host does.
-    pub last_reader: Vec<usize>,
-    /// For each source, whether backward reads it.
-    pub saved: Vec<bool>,
+    /// For each node, whether any of its parameters is trained.
+    pub trains: Vec<bool>,
 }
 
-impl Analysis {
-    pub(super) fn new(graph: &Graph, training: bool) -> Self {
+impl Facts {
+    /// The facts of a training step, or of a pass of inference.
+    pub fn new(graph: &Graph, training: bool) -> Self {
         let (nodes, values) = (graph.nodes.len(), graph.types.len());
-        let mut analysis = Analysis {
+        let mut facts = Facts {
             memory: Vec::with_capacity(nodes),
             live: vec![false; nodes],
             has_backward: vec![false; nodes],
             needs_gradient: vec![false; values],
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
-            last_reader: vec![0; values],
-            saved: vec![false; values],
+            trains: vec![false; nodes],
         };
         for (node, n) in graph.nodes.iter().enumerate() {
             let output = graph.value_of(node);
             let memory = n.layer.rule().memory(&graph.value_types(&n.inputs), graph.value_type(output));
             let is_view = memory.output == Output::View || (!training && memory.identity_in_inference);
-            analysis.is_view[output.index()] = is_view;
+            facts.is_view[output.index()] = is_view;
             if let (true, Some(input)) = (is_view, n.inputs.first()) {
-                analysis.source[output.index()] = analysis.source[input.index()];
+                facts.source[output.index()] = facts.source[input.index()];
             }
-            analysis.memory.push(memory);
+            facts.memory.push(memory);
         }
-        analysis.find_live(graph);
+        facts.find_live(graph);
         if training {
-            analysis.find_gradients(graph);
+            facts.find_gradients(graph);
         }
-        analysis.find_last_readers(graph);
-        analysis
+        facts
     }
 
     /// A node matters if the output depends on it.
@@ -67,44 +65,43 @@ impl Analysis {
         }
     }
 
-    /// Gradients flow back to whatever depends on a trained parameter; what their computation reads is saved.
+    /// Gradients flow back to whatever depends on a trained parameter.
     fn find_gradients(&mut self, graph: &Graph) {
         for (node, n) in graph.nodes.iter().enumerate().filter(|&(node, _)| self.live[node]) {
             let trains = n.parameters.iter().any(|p| graph.parameters[p.index()].role == ParameterRole::Trained);
             let passes = n.inputs.iter().any(|input| self.needs_gradient[input.index()]);
-            let output = graph.value_of(node);
-            self.needs_gradient[output.index()] = trains || passes;
+            self.trains[node] = trains;
+            self.needs_gradient[graph.value_of(node).index()] = trains || passes;
             self.has_backward[node] = trains || passes;
-            if !self.has_backward[node] {
-                continue;
-            }
-            for (i, input) in n.inputs.iter().enumerate() {
-                let others = || n.inputs.iter().enumerate().filter(move |&(j, _)| j != i);
-                let saved = match self.memory[node].keeps_input {
-                    KeepsInput::Never => false,
-                    KeepsInput::ForParameters => trains,
-                    KeepsInput::Always => true,
-                    KeepsInput::ForOther => others().any(|(_, other)| self.needs_gradient[other.index()]),
-                };
-                self.saved[self.source[input.index()].index()] |= saved;
-            }
-            self.saved[self.source[output.index()].index()] |= self.memory[node].keeps_output && passes;
         }
     }
 
-    fn find_last_readers(&mut self, graph: &Graph) {
-        for (node, n) in graph.nodes.iter().enumerate().filter(|&(node, _)| self.live[node]) {
-            for input in &n.inputs {
-                self.last_reader[self.source[input.index()].index()] = node;
+    /// Whether a part of a node's backward pass reads the value of its input `i`.
+    pub fn backward_reads_input(&self, graph: &Graph, node: usize, part: Part, i: usize) -> bool {
+        let inputs = &graph.nodes[node].inputs;
+        match self.memory[node].keeps_input {
+            KeepsInput::Never => false,
+            KeepsInput::ForParameters => part != Part::Inputs && self.trains[node],
+            KeepsInput::Always => true,
+            KeepsInput::ForOther => {
+                inputs.iter().enumerate().any(|(j, other)| j != i && self.needs_gradient[other.index()])
             }
         }
-        self.last_reader[self.source[graph.output.index()].index()] = graph.nodes.len();
     }
 
-    /// Whether nobody needs the elements of `value` once `node` has run.
-    pub(super) fn dies_at(&self, value: ValueId, node: usize) -> bool {
-        let source = self.source[value.index()].index();
-        self.last_reader[source] == node && !self.saved[source]
+    /// Whether a node's backward pass reads the value of its output. It is of use only where the gradient goes on.
+    pub fn backward_reads_output(&self, graph: &Graph, node: usize) -> bool {
+        let inputs = &graph.nodes[node].inputs;
+        self.memory[node].keeps_output && inputs.iter().any(|input| self.needs_gradient[input.index()])
+    }
+
+    /// The values that a node's backward pass reads, each by its [`source`](Facts::source).
+    pub fn backward_reads(&self, graph: &Graph, node: usize) -> impl Iterator<Item = ValueId> {
+        let n = &graph.nodes[node];
+        let inputs = n.inputs.iter().enumerate();
+        let read = inputs.filter(move |&(i, _)| self.backward_reads_input(graph, node, Part::All, i));
+        let output = self.backward_reads_output(graph, node).then(|| graph.value_of(node));
+        read.map(|(_, &input)| input).chain(output).map(|value| self.source[value.index()])
     }
 }
 

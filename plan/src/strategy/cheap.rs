@@ -1,0 +1,176 @@
+//! Values that are not kept for backward because it costs little to compute them again: the output of a normalization or of
+//! an activation function from its input, a pooled image from the one before, a sum from its terms.
+
+use std::ops::Range;
+
+use crate::graph::{Graph, ValueId};
+use crate::layers::Layer;
+use crate::lower::Facts;
+use crate::order::{self, Action};
+use crate::placement::{Live, align_up};
+use crate::schedule::{Content, Schedule};
+
+/// What one byte moved costs, in floating-point operations: about what processors of this decade compute while memory moves
+/// a byte.
+const OPERATIONS_PER_BYTE: u64 = 8;
+
+/// A value is cheap if computing it again costs no more than this part of the step.
+const CHEAP_PART: u64 = 100;
+
+/// What a node's forward pass costs for one sample: multiply-adds times two, and bytes moved.
+pub fn forward_cost(graph: &Graph, node: usize) -> u64 {
+    let n = &graph.nodes[node];
+    let inputs = graph.value_types(&n.inputs);
+    let output = graph.value_type(graph.value_of(node));
+    let products = n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2);
+    let elements = inputs.iter().chain([output]).map(|value| value.elements().saturating_mul(value.dtype.bytes()));
+    let bytes = elements.fold(0, u64::saturating_add);
+    products.saturating_add(bytes.saturating_mul(OPERATIONS_PER_BYTE))
+}
+
+/// The most that computing a value again may cost.
+pub fn limit(graph: &Graph, facts: &Facts) -> u64 {
+    let live = (0..graph.nodes.len()).filter(|&node| facts.live[node]);
+    let forward = live.map(|node| forward_cost(graph, node)).fold(0, u64::saturating_add);
+    // Backward takes twice as long as forward.
+    forward.saturating_mul(3) / CHEAP_PART
+}
+
+/// Values that are read by a backward pass, and are computed again from what is there anyway at no more than a cost.
+pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
+    let saved = saved(graph, facts);
+    // What it costs to have each value in backward, in steps that are computed again; `None` where that is not cheap.
+    let mut again: Vec<Option<u64>> = vec![Some(0); graph.inputs.len()];
+    let mut candidates = Vec::new();
+    for (node, n) in graph.nodes.iter().enumerate() {
+        let value = graph.value_of(node);
+        let source = facts.source[value.index()];
+        if source != value {
+            again.push(again[source.index()]);
+            continue;
+        }
+        let inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
+        let cost = inputs.fold(Some(forward_cost(graph, node)), |total, input| total?.checked_add(input?));
+        // What is larger than the value itself is not to be made again, and kept from then on, for its sake.
+        let bytes = |value: ValueId| graph.value_type(value).size().bytes(1);
+        let is_smaller = |input: &ValueId| {
+            let source = facts.source[input.index()];
+            candidates.binary_search(&source).is_ok() && bytes(value) < bytes(source)
+        };
+        let is_worth_it = is_cheap(graph, node) && !n.inputs.iter().any(is_smaller);
+        let cost = cost.filter(|cost| *cost <= limit && is_worth_it);
+        let is_saved = saved[value.index()];
+        if cost.is_some() && is_saved {
+            candidates.push(value);
+        }
+        // Whatever backward reads is there when it is needed, kept or computed again already.
+        let is_there = is_saved || matches!(n.layer, Layer::Parameter(_));
+        again.push(if is_there { Some(0) } else { cost });
+    }
+    candidates
+}
+
+/// Whether a node multiplies no matrices.
+fn is_cheap(graph: &Graph, node: usize) -> bool {
+    let n = &graph.nodes[node];
+    let inputs = graph.value_types(&n.inputs);
+    let products = n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node)));
+    products == Some(0) && !n.inputs.is_empty()
+}
+
+/// For each value, whether a backward pass reads it.
+fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
+    let mut saved = vec![false; graph.types.len()];
+    for node in order::backward_nodes(graph, facts) {
+        facts.backward_reads(graph, node as usize).for_each(|value| saved[value.index()] = true);
+    }
+    saved
+}
+
+/// Forward, the loss and back, where each dropped value is computed again when backward first reads it, and then kept until
+/// the last time.
+pub fn order(graph: &Graph, facts: &Facts, dropped: &[ValueId]) -> Vec<Action> {
+    let mut order = order::forward(graph, facts);
+    order.push(Action::Loss);
+    let mut there = saved(graph, facts);
+    there[..graph.inputs.len()].fill(true);
+    dropped.iter().for_each(|value| there[value.index()] = false);
+    for node in order::backward_nodes(graph, facts) {
+        for value in facts.backward_reads(graph, node as usize) {
+            remake(graph, facts, value, &mut there, &mut order);
+        }
+        order.push(Action::Backward(node));
+    }
+    order
+}
+
+/// The actions that compute a value again, and before it what it is computed from.
+fn remake(graph: &Graph, facts: &Facts, value: ValueId, there: &mut [bool], order: &mut Vec<Action>) {
+    // A stack of our own, for chains may be long: a value is computed once all that it needs is there.
+    let mut wanted = vec![value];
+    while let Some(&value) = wanted.last() {
+        let node = value.index().checked_sub(graph.inputs.len());
+        let Some(node) = node.filter(|&node| !there[value.index()] && !graph.nodes[node].inputs.is_empty()) else {
+            wanted.pop();
+            continue;
+        };
+        let sources = graph.nodes[node].inputs.iter().map(|input| facts.source[input.index()]);
+        let missing = sources.filter(|source| {
+            let is_parameter =
+                source.index().checked_sub(graph.inputs.len()).is_some_and(|node| graph.nodes[node].inputs.is_empty());
+            !there[source.index()] && !is_parameter
+        });
+        let before = wanted.len();
+        wanted.extend(missing);
+        if wanted.len() == before {
+            order.push(Action::Forward(node as u32));
+            there[value.index()] = true;
+            wanted.pop();
+        }
+    }
+}
+
+/// Of all values that could be dropped, those that the peak asks for. The others are kept wherever that stays below the peak
+/// that is reached by dropping all; the most expensive ones are kept first.
+pub fn needed(graph: &Graph, candidates: &[ValueId], schedule: &Schedule, live: &Live, margin: u64) -> Vec<ValueId> {
+    let batch = graph.declared_batch();
+    let mut room: Vec<u64> = live.steps.iter().map(|bytes| (live.most - bytes).saturating_sub(margin)).collect();
+    let gaps = gaps(graph, schedule);
+    let mut by_cost: Vec<(u64, ValueId)> =
+        candidates.iter().map(|&value| (forward_cost(graph, value.index() - graph.inputs.len()), value)).collect();
+    by_cost.sort_unstable_by(|a, b| b.cmp(a));
+    let mut dropped = Vec::new();
+    for (_, value) in by_cost {
+        let bytes = graph.value_type(value).size().bytes(batch).and_then(align_up);
+        let is_kept = bytes.zip(gaps[value.index()].clone()).is_some_and(|(bytes, gap)| {
+            let room = &mut room[gap];
+            let fits = room.iter().all(|room| *room >= bytes);
+            if fits {
+                room.iter_mut().for_each(|room| *room -= bytes);
+            }
+            fits
+        });
+        if !is_kept {
+            dropped.push(value);
+        }
+    }
+    dropped.sort_unstable();
+    dropped
+}
+
+/// For each value that is computed twice, the steps between: from where its first buffer ends to where the second begins.
+fn gaps(graph: &Graph, schedule: &Schedule) -> Vec<Option<Range<usize>>> {
+    let mut gaps = vec![None; graph.types.len()];
+    let mut ends: Vec<Option<u32>> = vec![None; graph.types.len()];
+    for buffer in &schedule.buffers {
+        for holding in &buffer.holds {
+            if let Content::Value(value) = holding.content {
+                match ends[value.index()] {
+                    None => ends[value.index()] = Some(buffer.upper),
+                    Some(end) => gaps[value.index()] = Some(end.min(buffer.lower) as usize..buffer.lower as usize),
+                }
+            }
+        }
+    }
+    gaps
+}

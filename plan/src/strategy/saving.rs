@@ -1,0 +1,61 @@
+//! The ways to save memory, by name.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Graph;
+
+/// A way to need less memory in a training step at no or little cost. All are in use unless switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saving {
+    /// SGD's gradients are added straight to its momentum.
+    MomentumGradients,
+    /// The gradient of a large weight exists a tile of rows at a time.
+    RowTiles,
+    /// What costs little to compute again is not kept for backward.
+    CheapRecomputation,
+}
+
+impl Saving {
+    /// Every saving, in the order of the reference.
+    pub const ALL: [Saving; 3] = [Saving::MomentumGradients, Saving::RowTiles, Saving::CheapRecomputation];
+
+    /// Its name in `#[without(..)]`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Saving::MomentumGradients => "momentum_gradients",
+            Saving::RowTiles => "row_tiles",
+            Saving::CheapRecomputation => "cheap_recomputation",
+        }
+    }
+
+    /// The saving of that name.
+    pub fn find(name: &str) -> Option<Saving> {
+        Saving::ALL.into_iter().find(|saving| saving.name() == name)
+    }
+
+    /// What it does, in one line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Saving::MomentumGradients => "gradients are added straight to the momentum of SGD",
+            Saving::RowTiles => "large weights are updated a tile of rows at a time, so that no whole gradient exists",
+            Saving::CheapRecomputation => {
+                "values that cost less than 1% of the step are computed again instead of kept"
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// Whether the planner may use a saving.
+    pub fn uses(&self, saving: Saving) -> bool {
+        !self.without.contains(&saving)
+    }
+
+    /// What if the planner did without some of its savings?
+    #[must_use]
+    pub fn without(mut self, savings: &[Saving]) -> Graph {
+        self.without = savings.to_vec();
+        self
+    }
+}
