@@ -6,7 +6,12 @@ HELPER unsigned place(unsigned e, unsigned channel, unsigned channels, unsigned 
     return (e / positions * channels + channel) * positions + e % positions;
 }
 
-// By the statistics of the batch, towards which the running ones move. `count` elements a channel.
+// The line of a channel by its statistics as they are saved, so that what is made of them can be made again.
+HELPER Line saved_line(float mean, float rstd, const float *weight, const float *bias, unsigned channel) {
+    return line(Moments{mean, 0.0f, 0.0f, rstd}, weight ? weight[channel] : 1.0f, bias ? bias[channel] : 0.0f);
+}
+
+// By the statistics of the batch, towards which the running ones move, if they are there. `count` elements a channel.
 KERNEL batchnorm_train(const float *x, float *y, const float *weight, const float *bias, float *running_mean,
                        float *running_var, float *saved_mean, float *saved_rstd, unsigned count, unsigned channels,
                        unsigned positions, float eps, float momentum) {
@@ -25,20 +30,29 @@ KERNEL batchnorm_train(const float *x, float *y, const float *weight, const floa
     distances = block_sum(distances, meeting);
     squares = block_sum(squares, meeting);
     Moments m = moments(mean, distances, squares, (float)count, eps);
-    Line l = line(m, weight ? weight[channel] : 1.0f, bias ? bias[channel] : 0.0f);
+    Line l = saved_line(m.mean, m.rstd, weight, bias, channel);
     EACH_IN_BLOCK(e, count) {
         unsigned i = place(e, channel, channels, positions);
         y[i] = l.at(x[i]);
     }
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && running_mean) {
         // The running variance is the unbiased one, as PyTorch's. One value alone has no variance.
         float unbiased = count > 1 ? m.variance * ((float)count / (float)(count - 1)) : m.variance;
         running_mean[channel] = running_mean[channel] * (1.0f - momentum) + m.mean * momentum;
         running_var[channel] = running_var[channel] * (1.0f - momentum) + unbiased * momentum;
-        if (saved_mean) {
-            saved_mean[channel] = m.mean;
-            saved_rstd[channel] = m.rstd;
-        }
+    }
+    if (threadIdx.x == 0 && saved_mean) {
+        saved_mean[channel] = m.mean;
+        saved_rstd[channel] = m.rstd;
+    }
+}
+
+// The outputs once more, by the statistics that were saved the first time.
+KERNEL batchnorm_again(const float *x, float *y, const float *weight, const float *bias, const float *saved_mean,
+                       const float *saved_rstd, unsigned count, unsigned channels, unsigned positions) {
+    EACH(i, count) {
+        unsigned channel = i / positions % channels;
+        y[i] = saved_line(saved_mean[channel], saved_rstd[channel], weight, bias, channel).at(x[i]);
     }
 }
 
@@ -47,8 +61,8 @@ KERNEL batchnorm_infer(const float *x, float *y, const float *weight, const floa
                        const float *running_var, unsigned count, unsigned channels, unsigned positions, float eps) {
     EACH(i, count) {
         unsigned channel = i / positions % channels;
-        Moments m = {running_mean[channel], 0.0f, 0.0f, 1.0f / sqrtf(running_var[channel] + eps)};
-        y[i] = line(m, weight ? weight[channel] : 1.0f, bias ? bias[channel] : 0.0f).at(x[i]);
+        float rstd = 1.0f / sqrtf(running_var[channel] + eps);
+        y[i] = saved_line(running_mean[channel], rstd, weight, bias, channel).at(x[i]);
     }
 }
 

@@ -11,17 +11,26 @@ HELPER float take(float *gradient, unsigned i, const float *scale, int clears) {
 }
 
 // `kept` and `added` are momentum and what dampening leaves; the first buffer is the gradient itself, undampened. Without
-// momentum there is no buffer.
+// momentum there is no buffer. Nesterov's step looks `ahead` by the momentum; others by nothing.
 KERNEL sgd(float *p, float *gradient, const float *scale, float *buffer, unsigned count, int clears, float lr, float decay,
-           float momentum, float kept, float added, int nesterov) {
+           float kept, float added, float ahead) {
     EACH(i, count) {
         float d = take(gradient, i, scale, clears) + decay * p[i];
         if (buffer) {
-            float moved = kept * (kept == 0.0f ? 0.0f : buffer[i]) + added * d;
+            float moved = kept == 0.0f ? added * d : kept * buffer[i] + added * d;
             buffer[i] = moved;
-            d = nesterov ? d + momentum * moved : moved;
+            d = ahead == 0.0f ? moved : d + ahead * moved;
         }
         p[i] -= lr * d;
+    }
+}
+
+// SGD where the gradient has been added to the momentum already, which the update before had decayed.
+KERNEL sgd_from_momentum(float *p, float *buffer, unsigned count, float lr, float decay, float momentum) {
+    EACH(i, count) {
+        float velocity = buffer[i] + decay * p[i];
+        p[i] -= lr * velocity;
+        buffer[i] = momentum * velocity;
     }
 }
 

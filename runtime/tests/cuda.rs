@@ -43,7 +43,7 @@ fn layers_alone() {
 
 #[test]
 fn large_tensors() {
-    check("large", &[Way::Plain, Way::Twice]);
+    check("large", &[Way::Plain, Way::Saving, Way::Twice]);
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn losses() {
 
 #[test]
 fn optimizers() {
-    check("optimizers", &[Way::Plain]);
+    check("optimizers", &[Way::Plain, Way::Saving]);
 }
 
 #[test]
 fn networks() {
-    check("networks", &[Way::Plain, Way::SmallBatch]);
+    check("networks", &[Way::Plain, Way::Saving, Way::SmallBatch]);
 }

@@ -1,14 +1,15 @@
 //! Normalization of each channel over the batch and all positions: see `batchnorm.cu`.
 
 use plimsoll_plan::layers::batchnorm::BatchNorm;
-use plimsoll_plan::schedule::Role;
+use plimsoll_plan::schedule::{Role, StepKind};
 
 use super::channels::Channels;
 use super::kernels::{Argument, Grid, Pointer};
 use super::step::Step;
 use crate::error::Error;
 
-/// The outputs, by the statistics of the batch in training and by the running ones in inference.
+/// The outputs, by the statistics of the batch in training and by the running ones in inference. Running statistics move
+/// once for each batch: they are not there when the layer runs again.
 pub fn forward(layer: &BatchNorm, step: &Step) -> Result<(), Error> {
     // Factor and offset, if the layer has them, come before the running statistics.
     let first = if layer.affine { 2 } else { 0 };
@@ -24,6 +25,11 @@ pub fn forward(layer: &BatchNorm, step: &Step) -> Result<(), Error> {
         return step.launch("batchnorm_infer", Grid::each(count), arguments);
     }
     let saved = [Role::Saved(0), Role::Saved(1)].map(|role| step.at(role));
+    if matches!(step.kind(), StepKind::Recompute { .. }) && step.has(Role::Saved(0)) {
+        let arguments: &[&dyn Argument] =
+            &[&x, &y, &weight, &bias, &saved[0], &saved[1], &count, &of.count, &of.positions];
+        return step.launch("batchnorm_again", Grid::each(count), arguments);
+    }
     let elements = count / of.count;
     let arguments: &[&dyn Argument] = &[
         &x,

@@ -26,7 +26,7 @@ pub fn check(program: &Program) -> Result<(), Error> {
 }
 
 fn has_large_window(program: &Program, instruction: &Instruction) -> bool {
-    let (StepKind::Forward { node } | StepKind::Backward { node, .. }) = instruction.kind else { return false };
+    let StepKind::Forward { node } = instruction.kind else { return false };
     let (input, output) = (&instruction.inputs, &instruction.output);
     match &program.node(node).layer {
         Layer::Conv(layer) => passes(&layer.window, &input[0]),

@@ -6,6 +6,7 @@ use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::schedule::{Part, Role};
 
 use super::channels::{Channels, add_bias, bias_gradient};
+use super::optimizer;
 use super::product::{Matrix, Product};
 use super::step::Step;
 use crate::error::Error;
@@ -65,6 +66,31 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) -> Result<(), Error> {
             batches: 1,
             adds: step.adds(dx) != 0,
         })?;
+    }
+    Ok(())
+}
+
+/// The weight's gradient and its update, as many rows at a time as the workspace holds.
+pub fn update_rows(layer: &Linear, step: &Step) -> Result<(), Error> {
+    let outputs = layer.out_features as u32;
+    let rows = step.count(Role::OutputGradient) / outputs;
+    let inputs = step.count(Role::Parameter(0)) / outputs;
+    let (dy, tile) = (step.at(Role::OutputGradient), step.at(Role::Workspace));
+    let most = step.count(Role::Workspace) / inputs;
+    assert!(most > 0, "the plan's workspace holds no row");
+    for first in (0..outputs).step_by(most as usize) {
+        let count = most.min(outputs - first);
+        step.product(&Product {
+            a: Matrix::rows(dy.after(first as usize), outputs).transposed(),
+            b: Matrix::rows(step.at(Role::Input(0)), inputs),
+            c: Matrix::rows(tile, inputs),
+            rows: count,
+            columns: inputs,
+            depth: rows,
+            batches: 1,
+            adds: false,
+        })?;
+        optimizer::update_range(step, first * inputs, count * inputs, tile)?;
     }
     Ok(())
 }

@@ -124,12 +124,16 @@ impl Device for Cuda {
 fn run_step(step: &Step) -> Result<(), Error> {
     let program = step.program();
     match step.kind() {
-        StepKind::Forward { node } => forward(&program.node(node).layer, step, node),
+        StepKind::Forward { node } | StepKind::Recompute { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
         StepKind::Loss => loss::loss(step),
         StepKind::Accumulate { .. } => arithmetic::accumulate(step),
         StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
         StepKind::Update { .. } => optimizer::update(step),
+        StepKind::UpdateRows { node } => match &program.node(node).layer {
+            Layer::Linear(layer) => linear::update_rows(layer, step),
+            other => unreachable!("{other:?} is not updated by rows"),
+        },
     }
 }
 

@@ -10,57 +10,112 @@ use crate::error::Error;
 
 /// Updates one parameter; an accumulated gradient is left at zero.
 pub fn update(step: &Step) -> Result<(), Error> {
-    let (lr, update) = (step.arguments().learning_rate, step.arguments().update);
     let gradient = Role::ParameterGradient(0);
-    let [p, g, scale] = [Role::Parameter(0), gradient, Role::GradientScale].map(|role| step.at(role));
-    let [first, second, third] = [Role::State(0), Role::State(1), Role::State(2)].map(|role| step.at(role));
-    let (count, clears) = (step.count(Role::Parameter(0)), step.adds(gradient));
-    let t = update as f64;
-    let launch = |kernel: &str, states: &[Pointer], numbers: &[f32], last: &[&dyn Argument]| {
-        let mut arguments: [&dyn Argument; 24] = [&0u32; 24];
+    let whole = Range { step, first: 0, count: step.count(Role::Parameter(0)) };
+    match step.has(gradient) {
+        true => whole.update(step.at(gradient), step.adds(gradient)),
+        false => whole.update_from_momentum(),
+    }
+}
+
+/// Updates the elements from `first` on, of which there is the gradient.
+pub fn update_range(step: &Step, first: u32, count: u32, gradient: Pointer) -> Result<(), Error> {
+    Range { step, first, count }.update(gradient, 0)
+}
+
+/// Some elements of a parameter, with the optimizer's state for them.
+struct Range<'a> {
+    step: &'a Step<'a>,
+    first: u32,
+    count: u32,
+}
+
+impl Range<'_> {
+    /// Where the elements lie in a tensor of the parameter's size, if the optimizer has it.
+    fn of(&self, role: Role) -> Pointer {
+        match self.step.at(role) {
+            Pointer::NONE => Pointer::NONE,
+            tensor => tensor.after(self.first as usize),
+        }
+    }
+
+    /// By their gradient, which is set to zero if it `clears`.
+    fn update(&self, gradient: Pointer, clears: i32) -> Result<(), Error> {
+        let (lr, update) = (self.step.arguments().learning_rate, self.step.arguments().update);
+        let t = update as f64;
+        let state = |which| self.of(Role::State(which));
+        let launch =
+            |kernel, states: &[Pointer], numbers: &[f32]| self.launch(kernel, gradient, clears, states, numbers);
+        match self.step.program().options().optimizer {
+            Optimizer::Sgd { momentum, dampening, weight_decay, nesterov, .. } => {
+                // The first buffer is the gradient itself, undampened.
+                let (kept, added) = if update == 1 { (0.0, 1.0) } else { (momentum, 1.0 - dampening) };
+                // Nesterov's step looks ahead by the momentum.
+                let ahead = if nesterov { momentum } else { 0.0 };
+                launch("sgd", &[state(0)], &[lr, weight_decay, kept, added, ahead].map(|x| x as f32))
+            }
+            Optimizer::Adam { betas, eps, weight_decay, .. } => {
+                launch("adam", &[state(0), state(1)], &adam(lr, betas, eps, t, [weight_decay, 1.0]))
+            }
+            Optimizer::AdamW { betas, eps, weight_decay, .. } => {
+                launch("adam", &[state(0), state(1)], &adam(lr, betas, eps, t, [0.0, 1.0 - lr * weight_decay]))
+            }
+            Optimizer::RmsProp { alpha, eps, weight_decay, momentum, centered, .. } => {
+                // PyTorch's order: the square, then the buffer if there is momentum, then the mean if it is centered.
+                let (buffer, mean) = match (momentum > 0.0, centered) {
+                    (false, false) => (Pointer::NONE, Pointer::NONE),
+                    (true, false) => (state(1), Pointer::NONE),
+                    (false, true) => (Pointer::NONE, state(1)),
+                    (true, true) => (state(1), state(2)),
+                };
+                let numbers = [lr, weight_decay, alpha, 1.0 - alpha, eps, momentum].map(|x| x as f32);
+                launch("rmsprop", &[state(0), buffer, mean], &numbers)
+            }
+            Optimizer::Adagrad { lr_decay, weight_decay, eps, .. } => {
+                let lr = lr / (1.0 + (t - 1.0) * lr_decay);
+                launch("adagrad", &[state(0)], &[lr, weight_decay, eps].map(|x| x as f32))
+            }
+            Optimizer::Lion { betas: [b1, b2], weight_decay, .. } => {
+                let numbers = [lr, 1.0 - lr * weight_decay, b1, 1.0 - b1, b2, 1.0 - b2].map(|x| x as f32);
+                launch("lion", &[state(0)], &numbers)
+            }
+        }
+    }
+
+    /// Starts an optimizer's kernel: its states and numbers, among what all of them take.
+    fn launch(
+        &self,
+        kernel: &str,
+        gradient: Pointer,
+        clears: i32,
+        states: &[Pointer],
+        numbers: &[f32],
+    ) -> Result<(), Error> {
+        const MOST: usize = 16;
+        let (p, scale) = (self.of(Role::Parameter(0)), self.step.at(Role::GradientScale));
+        let before: [&dyn Argument; 3] = [&p, &gradient, &scale];
+        let between: [&dyn Argument; 2] = [&self.count, &clears];
         let states = states.iter().map(|state| state as &dyn Argument);
         let numbers = numbers.iter().map(|number| number as &dyn Argument);
-        let first: [&dyn Argument; 3] = [&p, &g, &scale];
-        let all = first.into_iter().chain(states).chain([&count as &dyn Argument, &clears]).chain(numbers);
+        let mut arguments: [&dyn Argument; MOST] = [&0u32; MOST];
         let mut length = 0;
-        for (to, argument) in arguments.iter_mut().zip(all.chain(last.iter().copied())) {
-            *to = argument;
+        for argument in before.into_iter().chain(states).chain(between).chain(numbers) {
+            arguments[length] = argument;
             length += 1;
         }
-        step.launch(kernel, Grid::each(count), &arguments[..length])
-    };
-    match step.program().options().optimizer {
-        Optimizer::Sgd { momentum, dampening, weight_decay, nesterov, .. } => {
-            // The first buffer is the gradient itself, undampened.
-            let (kept, added) = if update == 1 { (0.0, 1.0) } else { (momentum, 1.0 - dampening) };
-            let numbers = [lr, weight_decay, momentum, kept, added].map(|x| x as f32);
-            launch("sgd", &[first], &numbers, &[&i32::from(nesterov)])
-        }
-        Optimizer::Adam { betas, eps, weight_decay, .. } => {
-            launch("adam", &[first, second], &adam(lr, betas, eps, t, [weight_decay, 1.0]), &[])
-        }
-        Optimizer::AdamW { betas, eps, weight_decay, .. } => {
-            launch("adam", &[first, second], &adam(lr, betas, eps, t, [0.0, 1.0 - lr * weight_decay]), &[])
-        }
-        Optimizer::RmsProp { alpha, eps, weight_decay, momentum, centered, .. } => {
-            // PyTorch's order: the square, then the buffer if there is momentum, then the mean if it is centered.
-            let (buffer, mean) = match (momentum > 0.0, centered) {
-                (false, false) => (Pointer::NONE, Pointer::NONE),
-                (true, false) => (second, Pointer::NONE),
-                (false, true) => (Pointer::NONE, second),
-                (true, true) => (second, third),
-            };
-            let numbers = [lr, weight_decay, alpha, 1.0 - alpha, eps, momentum].map(|x| x as f32);
-            launch("rmsprop", &[first, buffer, mean], &numbers, &[])
-        }
-        Optimizer::Adagrad { lr_decay, weight_decay, eps, .. } => {
-            let lr = lr / (1.0 + (t - 1.0) * lr_decay);
-            launch("adagrad", &[first], &[lr, weight_decay, eps].map(|x| x as f32), &[])
-        }
-        Optimizer::Lion { betas: [b1, b2], weight_decay, .. } => {
-            let numbers = [lr, 1.0 - lr * weight_decay, b1, 1.0 - b1, b2, 1.0 - b2].map(|x| x as f32);
-            launch("lion", &[first], &numbers, &[])
-        }
+        self.step.launch(kernel, Grid::each(self.count), &arguments[..length])
+    }
+
+    /// SGD's update where the gradient has been added to the momentum already.
+    fn update_from_momentum(&self) -> Result<(), Error> {
+        let Optimizer::Sgd { momentum, weight_decay, .. } = self.step.program().options().optimizer else {
+            unreachable!("the planner adds gradients only to the momentum of SGD");
+        };
+        let [p, buffer] = [Role::Parameter(0), Role::State(0)].map(|role| self.of(role));
+        let [lr, decay, momentum] =
+            [self.step.arguments().learning_rate, weight_decay, momentum].map(|number| number as f32);
+        let arguments: &[&dyn Argument] = &[&p, &buffer, &self.count, &lr, &decay, &momentum];
+        self.step.launch("sgd_from_momentum", Grid::each(self.count), arguments)
     }
 }
 
