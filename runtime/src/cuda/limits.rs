@@ -48,3 +48,37 @@ fn passes(window: &Window, image: &ValueType) -> bool {
         .into_iter()
         .any(|(extent, axis)| extent + 2 * window.padding[axis] + window.reach(axis) + window.stride[axis] >= MOST)
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::graph::{Budget, GraphBuilder};
+    use plimsoll_plan::layers::activation::Activation;
+    use plimsoll_plan::layers::pool::AdaptivePool;
+    use plimsoll_plan::shape::DType;
+
+    use super::*;
+
+    /// What is said of a network of one layer.
+    fn checked(layer: Layer, shape: &[u64], batch: u64) -> Result<(), String> {
+        let mut builder = GraphBuilder::new("Large");
+        let x = builder.input("x", DType::F32, shape).unwrap();
+        let y = builder.apply("", layer, &[x]).unwrap();
+        let graph = builder.finish(y, None, Some(batch), Budget::default()).unwrap();
+        check(&Program::inference(&graph.plan().unwrap())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tensors_are_counted_in_31_bits() {
+        let relu = || Layer::Activation(Activation::Relu);
+        assert_eq!(checked(relu(), &[1 << 20], (1 << 11) - 1), Ok(()));
+        let error = checked(relu(), &[1 << 20], 1 << 11).unwrap_err();
+        assert!(error.contains("the forward pass of `relu`") && error.contains("smaller batch"), "{error}");
+    }
+
+    #[test]
+    fn places_of_adaptive_windows_are_counted_in_31_bits() {
+        let pool = |width| Layer::AdaptivePool(AdaptivePool { max: false, size: [1, width] });
+        assert_eq!(checked(pool(30_000), &[1, 1, 60_000], 1), Ok(()));
+        assert!(checked(pool(50_000), &[1, 1, 60_000], 1).is_err());
+    }
+}

@@ -190,3 +190,30 @@ fn backward(layer: &Layer, step: &Step, node: usize, part: Part) -> Result<(), E
         Layer::Affine(layer) => arithmetic::affine_backward(layer, step),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{AnyDevice, best};
+
+    /// On machines with a driver and on those without.
+    #[test]
+    fn a_machine_without_a_card_is_no_panic() {
+        match Cuda::new(0) {
+            Ok(cuda) => assert!(cuda.name().starts_with("CUDA device 0")),
+            Err(Error::NoCuda { problem }) => {
+                assert!(!problem.is_empty());
+                assert!(matches!(best(), Ok(AnyDevice::Cpu(_))));
+            }
+            Err(other) => assert!(best().is_err(), "{other}"),
+        }
+    }
+
+    /// Trainers may go from thread to thread.
+    #[test]
+    fn devices_and_arenas_can_be_sent() {
+        fn is_send<T: Send>() {}
+        is_send::<Cuda>();
+        is_send::<CudaArena>();
+    }
+}
