@@ -10,7 +10,11 @@ fn main() -> ExitCode {
     let mut ok = true;
     for path in std::env::args().skip(1) {
         match check(&path) {
-            Ok(kernels) => println!("{path}: {kernels} kernels"),
+            Ok((right, wrong)) => {
+                println!("{path}: {right} kernels");
+                wrong.iter().for_each(|error| println!("{path}: {error}"));
+                ok &= wrong.is_empty();
+            }
             Err(error) => {
                 println!("{path}: {error}");
                 ok = false;
@@ -20,12 +24,14 @@ fn main() -> ExitCode {
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn check(path: &str) -> Result<usize, Box<dyn std::error::Error>> {
+/// How many kernels of a module can run, and why the others can't.
+fn check(path: &str) -> Result<(usize, Vec<String>), Box<dyn std::error::Error>> {
     let module = ptx::parse(&std::fs::read_to_string(path)?)?;
     let variables = module.variables.iter().filter(|variable| variable.space != Space::Shared);
     let addresses: HashMap<String, u64> = variables.map(|variable| (variable.name.clone(), 0)).collect();
-    for entry in &module.entries {
-        Program::decode(&module, entry, &addresses)?;
-    }
-    Ok(module.entries.len())
+    let decoded = module.entries.iter().map(|entry| {
+        Program::decode(&module, entry, &addresses).map_err(|error| format!("kernel `{}`: {error}", entry.name))
+    });
+    let (right, wrong): (Vec<_>, Vec<_>) = decoded.partition(Result::is_ok);
+    Ok((right.len(), wrong.into_iter().filter_map(Result::err).collect()))
 }

@@ -90,12 +90,12 @@ impl Session {
         (self.controls.lose_device)();
     }
 
-    /// Whether the last thread of a block goes first. Results must not depend on it.
+    /// Whether the last thread of a block goes first, and the last block. Results must not depend on it.
     pub fn set_reversed(&self, reversed: bool) {
         (self.controls.set_reversed)(reversed.into());
     }
 
-    /// The most instructions that the threads of a warp run in a launch, together; more are a fault.
+    /// The most instructions of a warp in a launch; more are a fault.
     pub fn set_instruction_limit(&self, limit: u64) {
         (self.controls.set_instruction_limit)(limit);
     }

@@ -1,10 +1,11 @@
-//! A stand-in for the CUDA driver.
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
 #[cfg(target_os = "linux")]
 mod client;
 pub mod driver;
 pub mod faults;
+mod fused;
 pub mod instructions;
 pub mod machine;
 pub mod memory;

@@ -17,9 +17,9 @@ pub struct Settings {
     pub version: i32,
     /// Whether the device is lost.
     pub lost: bool,
-    /// Whether the last thread of a block goes first.
+    /// Whether the last thread of a block goes first, and the last block.
     pub reversed: bool,
-    /// The most instructions of a warp's threads together in a launch.
+    /// The most instructions of a warp in a launch.
     pub instruction_limit: u64,
     /// Whether reports are printed.
     pub verbose: bool,
@@ -39,7 +39,7 @@ impl Default for Settings {
             version: 12040,
             lost: false,
             reversed: false,
-            instruction_limit: 1 << 36,
+            instruction_limit: 1 << 32,
             verbose: false,
             fail_allocation: None,
             fail_copy: None,
@@ -118,13 +118,13 @@ pub extern "C" fn emulator_lose_device() {
     lock().settings.lost = true;
 }
 
-/// Whether the last thread of a block goes first.
+/// Whether the last thread of a block goes first, and the last block.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_set_reversed(reversed: c_int) {
     lock().settings.reversed = reversed != 0;
 }
 
-/// The most instructions of a warp's threads together in a launch.
+/// The most instructions of a warp in a launch.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_set_instruction_limit(limit: u64) {
     lock().settings.instruction_limit = limit;

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::control::ends;
 use super::{Code, Driver, Needs, Status, call};
+use crate::fused;
 use crate::memory::uninitialized;
 
 /// A matrix of the device, column by column, as cuBLAS has them; one of each of a batch.
@@ -79,20 +80,22 @@ fn run(driver: &mut Driver, gemm: &Gemm) -> Result<(), String> {
     let &Gemm { m, n, k, alpha, beta, .. } = gemm;
     let (rows, columns, inner) = (m as usize, n as usize, k as usize);
     for batch in 0..gemm.batch {
-        // Rows of a and columns of b lie together, so that the sum runs over neighbours.
-        let a = read(driver, &gemm.a, batch, [m, k], true)?;
-        let b = read(driver, &gemm.b, batch, [k, n], false)?;
-        let mut c = if beta == 0.0 { vec![0.0; rows * columns] } else { read(driver, &gemm.c, batch, [m, n], false)? };
-        if rows > 0 {
-            c.par_chunks_mut(rows).enumerate().for_each(|(column, c)| {
-                let b = &b[column * inner..(column + 1) * inner];
-                for (row, c) in c.iter_mut().enumerate() {
-                    let a = &a[row * inner..(row + 1) * inner];
-                    let sum = a.iter().zip(b).fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum));
-                    *c = if beta == 0.0 { alpha * sum } else { alpha * sum + beta * *c };
+        let a = read(driver, &gemm.a, batch, [m, k])?;
+        let b = read(driver, &gemm.b, batch, [k, n])?;
+        let mut c = if beta == 0.0 { vec![0.0; rows * columns] } else { read(driver, &gemm.c, batch, [m, n])? };
+        // A column of c at a time: the columns of a, each with its factor of the column of b.
+        c.par_chunks_mut(rows.max(1)).enumerate().for_each_init(
+            || vec![0.0; rows],
+            |sums, (column, c)| {
+                sums.fill(0.0);
+                for (a, b) in a.chunks_exact(rows).zip(&b[column * inner..]).take(inner) {
+                    fused::accumulate(sums, a, *b);
                 }
-            });
-        }
+                c.iter_mut().zip(sums).for_each(|(c, sum)| {
+                    *c = if beta == 0.0 { alpha * *sum } else { alpha * *sum + beta * *c };
+                });
+            },
+        );
         write(driver, &gemm.c, batch, rows, &c)?;
     }
     if gemm.workspace_bytes > 0 {
@@ -105,23 +108,10 @@ fn run(driver: &mut Driver, gemm: &Gemm) -> Result<(), String> {
     Ok(())
 }
 
-/// A matrix of the device: column by column, or row by row.
-fn read(
-    driver: &Driver,
-    matrix: &Matrix,
-    batch: i64,
-    [rows, columns]: [i64; 2],
-    by_row: bool,
-) -> Result<Vec<f32>, String> {
-    let (outer, inner) = if by_row { (rows, columns) } else { (columns, rows) };
-    let mut values = Vec::with_capacity((rows * columns) as usize);
-    for one in 0..outer {
-        for other in 0..inner {
-            let (row, column) = if by_row { (one, other) } else { (other, one) };
-            values.push(element(driver, matrix, batch, row, column)?);
-        }
-    }
-    Ok(values)
+/// A matrix of the device, column by column.
+fn read(driver: &Driver, matrix: &Matrix, batch: i64, [rows, columns]: [i64; 2]) -> Result<Vec<f32>, String> {
+    let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+    places.map(|(row, column)| element(driver, matrix, batch, row, column)).collect()
 }
 
 fn element(driver: &Driver, matrix: &Matrix, batch: i64, row: i64, column: i64) -> Result<f32, String> {

@@ -1,6 +1,6 @@
 //! `atom` and `red`: memory read, changed and written at once.
 
-use super::memory::{Memories, Near, Trouble, resolve};
+use super::reach::{Memories, Near, Trouble, resolve};
 use crate::faults::Mistake;
 use crate::machine::{Register, Registers};
 use crate::memory::uninitialized;

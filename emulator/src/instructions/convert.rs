@@ -3,7 +3,7 @@
 use super::float::{Style, flush, saturate};
 use super::half;
 use super::rounding::{self, Rounding};
-use crate::machine::{Lanes, Register, Registers, Value};
+use crate::machine::{Lanes, Register, Registers, Value, map};
 use crate::program::{Decoder, Form};
 use crate::ptx::{Error, Operand, Type};
 
@@ -71,7 +71,7 @@ impl Convert {
         let mut values = self.integers(registers);
         if self.style.saturate {
             let unsigned = self.from_type == Type::U64;
-            values = values.map(|value| {
+            values = map(&values, |value| {
                 saturate_integer(if unsigned { value as u64 as i128 } else { value.into() }, self.to_type)
             });
         }
@@ -85,22 +85,22 @@ impl Convert {
         match self.to_type {
             Type::F32 => {
                 let values = match (unsigned, rounding) {
-                    (false, Rounding::Nearest) => values.map(|value| value as f32),
-                    (true, Rounding::Nearest) => values.map(|value| value as u64 as f32),
-                    _ => values.map(|value| {
+                    (false, Rounding::Nearest) => map(&values, |value| value as f32),
+                    (true, Rounding::Nearest) => map(&values, |value| value as u64 as f32),
+                    _ => map(&values, |value| {
                         integer_to_single(if unsigned { value as u64 as i128 } else { value.into() }, rounding)
                     }),
                 };
-                f32::write(registers, self.to, &values.map(|value| self.style.result(value)), mask);
+                f32::write(registers, self.to, &map(&values, |value| self.style.result(value)), mask);
             }
             Type::F16 => {
                 // Every integer that a half can hold, or rounds to, passes through `f64` unchanged.
                 let values =
-                    values.map(|value| half::from_f64(if unsigned { value as u64 as f64 } else { value as f64 }));
+                    map(&values, |value| half::from_f64(if unsigned { value as u64 as f64 } else { value as f64 }));
                 u16::write(registers, self.to, &values, mask);
             }
             _ => {
-                let values = values.map(|value| if unsigned { value as u64 as f64 } else { value as f64 });
+                let values = map(&values, |value| if unsigned { value as u64 as f64 } else { value as f64 });
                 f64::write(registers, self.to, &values, mask);
             }
         }
@@ -108,7 +108,7 @@ impl Convert {
 
     fn float_to_integer(&self, registers: &mut Registers, mask: u32) {
         let rounding = self.to_integral.unwrap_or_default();
-        let values = self.floats(registers).map(|value| {
+        let values = map(&self.floats(registers), |value| {
             // What is out of range becomes the nearest in range. NaN becomes zero, or the top bit alone where `f64` or 64 bits
             // take part, as the reference of PTX says.
             if value.is_nan() {
@@ -123,21 +123,21 @@ impl Convert {
     fn float_to_float(&self, registers: &mut Registers, mask: u32) {
         let mut values = self.floats(registers);
         if let Some(rounding) = self.to_integral {
-            values = values.map(|value| integral(value, rounding));
+            values = map(&values, |value| integral(value, rounding));
         }
         match self.to_type {
             Type::F64 => {
                 let saturated = |value: f64| if value > 0.0 { value.min(1.0) } else { 0.0 };
-                let values = if self.style.saturate { values.map(saturated) } else { values };
+                let values = if self.style.saturate { map(&values, saturated) } else { values };
                 f64::write(registers, self.to, &values, mask);
             }
             Type::F32 => {
-                let values = values.map(|value| self.style.result(rounding::narrow(value, self.style.rounding)));
+                let values = map(&values, |value| self.style.result(rounding::narrow(value, self.style.rounding)));
                 f32::write(registers, self.to, &values, mask);
             }
             _ => {
                 let saturated = |value: f64| if self.style.saturate { saturate(value as f32).into() } else { value };
-                let values = values.map(|value| half::from_f64(saturated(value)));
+                let values = map(&values, |value| half::from_f64(saturated(value)));
                 u16::write(registers, self.to, &values, mask);
             }
         }
@@ -148,40 +148,40 @@ impl Convert {
         if self.wide[1] {
             let row = u64::read(registers, self.from);
             return match self.from_type {
-                Type::U8 => row.map(|value| i64::from(value as u8)),
-                Type::S8 => row.map(|value| i64::from(value as i8)),
-                Type::U16 => row.map(|value| i64::from(value as u16)),
-                Type::S16 => row.map(|value| i64::from(value as i16)),
-                Type::U32 => row.map(|value| i64::from(value as u32)),
-                Type::S32 => row.map(|value| i64::from(value as i32)),
-                _ => row.map(|value| value as i64),
+                Type::U8 => map(&row, |value| i64::from(value as u8)),
+                Type::S8 => map(&row, |value| i64::from(value as i8)),
+                Type::U16 => map(&row, |value| i64::from(value as u16)),
+                Type::S16 => map(&row, |value| i64::from(value as i16)),
+                Type::U32 => map(&row, |value| i64::from(value as u32)),
+                Type::S32 => map(&row, |value| i64::from(value as i32)),
+                _ => map(&row, |value| value as i64),
             };
         }
         let row = u32::read(registers, self.from);
         match self.from_type {
-            Type::U8 => row.map(|value| i64::from(value as u8)),
-            Type::S8 => row.map(|value| i64::from(value as i8)),
-            Type::U16 => row.map(|value| i64::from(value as u16)),
-            Type::S16 => row.map(|value| i64::from(value as i16)),
-            Type::U32 => row.map(i64::from),
-            _ => row.map(|value| i64::from(value as i32)),
+            Type::U8 => map(&row, |value| i64::from(value as u8)),
+            Type::S8 => map(&row, |value| i64::from(value as i8)),
+            Type::U16 => map(&row, |value| i64::from(value as u16)),
+            Type::S16 => map(&row, |value| i64::from(value as i16)),
+            Type::U32 => map(&row, i64::from),
+            _ => map(&row, |value| i64::from(value as i32)),
         }
     }
 
     /// The result, cut to its type and extended to its register.
     fn write_integers(&self, registers: &mut Registers, values: &Lanes<i64>, mask: u32) {
         let values = match self.to_type {
-            Type::U8 => values.map(|value| i64::from(value as u8)),
-            Type::S8 => values.map(|value| i64::from(value as i8)),
-            Type::U16 => values.map(|value| i64::from(value as u16)),
-            Type::S16 => values.map(|value| i64::from(value as i16)),
-            Type::U32 => values.map(|value| i64::from(value as u32)),
-            Type::S32 => values.map(|value| i64::from(value as i32)),
+            Type::U8 => map(values, |value| i64::from(value as u8)),
+            Type::S8 => map(values, |value| i64::from(value as i8)),
+            Type::U16 => map(values, |value| i64::from(value as u16)),
+            Type::S16 => map(values, |value| i64::from(value as i16)),
+            Type::U32 => map(values, |value| i64::from(value as u32)),
+            Type::S32 => map(values, |value| i64::from(value as i32)),
             _ => *values,
         };
         match self.wide[0] {
             true => i64::write(registers, self.to, &values, mask),
-            false => u32::write(registers, self.to, &values.map(|value| value as u32), mask),
+            false => u32::write(registers, self.to, &map(&values, |value| value as u32), mask),
         }
     }
 
@@ -189,9 +189,9 @@ impl Convert {
     fn floats(&self, registers: &Registers) -> Lanes<f64> {
         match self.from_type {
             Type::F64 => f64::read(registers, self.from),
-            Type::F32 if self.style.flush => f32::read(registers, self.from).map(|value| flush(value).into()),
-            Type::F32 => f32::read(registers, self.from).map(f64::from),
-            _ => u16::read(registers, self.from).map(half::to_f64),
+            Type::F32 if self.style.flush => map(&f32::read(registers, self.from), |value| flush(value).into()),
+            Type::F32 => map(&f32::read(registers, self.from), f64::from),
+            _ => map(&u16::read(registers, self.from), half::to_f64),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Floating-point arithmetic that IEEE 754 defines to the bit.
 
 use super::rounding::{self, Rounding};
+use crate::fused;
 use crate::machine::{Lanes, Register, Registers, Value, binary, unary};
 use crate::program::{Decoder, Form};
 use crate::ptx::{Error, Operand, Type};
@@ -137,7 +138,7 @@ impl Float {
             Operation::Mul => binary(registers, mask, to, [a, b], |a: f32, b: f32| a * b),
             Operation::Fma => {
                 let [a, b, c] = from.map(|register| f32::read(registers, register));
-                f32::write(registers, to, &fused(&a, &b, &c), mask);
+                f32::write(registers, to, &fused::rows(&a, &b, &c), mask);
             }
             Operation::Div => binary(registers, mask, to, [a, b], |a: f32, b: f32| a / b),
             Operation::Min => binary(registers, mask, to, [a, b], min),
@@ -236,23 +237,6 @@ pub fn flush(value: f32) -> f32 {
 #[inline(always)]
 pub fn saturate(value: f32) -> f32 {
     if value > 0.0 { if value < 1.0 { value } else { 1.0 } } else { 0.0 }
-}
-
-/// `a * b + c` of a row, rounded once. Processors without the instruction take the slow way to the same bits.
-#[inline]
-fn fused(a: &Lanes<f32>, b: &Lanes<f32>, c: &Lanes<f32>) -> Lanes<f32> {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has both features.
-        return unsafe { fused_by_processor(a, b, c) };
-    }
-    std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]))
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "fma,avx2")]
-fn fused_by_processor(a: &Lanes<f32>, b: &Lanes<f32>, c: &Lanes<f32>) -> Lanes<f32> {
-    std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]))
 }
 
 #[cfg(test)]

@@ -1,38 +1,11 @@
 //! Loads and stores.
 
+use super::reach::{Memories, Trouble};
 use crate::faults::Mistake;
-use crate::machine::{Lanes, Register, Registers, WARP, lanes};
-use crate::memory::{Allocation, Global, LOCAL_WINDOW, Local, SHARED_WINDOW, Shared, Visitor, uninitialized};
+use crate::machine::{ALL, Lanes, Register, Registers, Value, WARP, lanes, map};
+use crate::memory::Allocation;
 use crate::program::{Address, Base, Decoder, Form};
 use crate::ptx::{Error, Operand, Space, Type};
-
-/// A mistake and the thread of the warp that makes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// The thread.
-    pub lane: usize,
-    /// What is wrong.
-    pub mistake: Mistake,
-}
-
-/// What a warp can reach.
-#[derive(Debug)]
-pub struct Memories<'a> {
-    /// Global memory.
-    pub global: &'a Global,
-    /// The block's shared memory.
-    pub shared: &'a mut Shared,
-    /// The warp's local memory.
-    pub local: &'a mut Local,
-    /// The kernel's parameters.
-    pub parameters: &'a [u8],
-    /// The number in the block of the warp's first thread.
-    pub first_thread: u16,
-    /// How many barriers of its own the warp has passed.
-    pub warp_phase: u16,
-    /// Whether the last thread goes first.
-    pub reversed: bool,
-}
 
 /// A load of one value or of a vector.
 #[derive(Debug, Clone)]
@@ -87,6 +60,14 @@ impl Load {
     ) -> Result<(), Trouble> {
         let Access { space, count, .. } = self.access;
         let addresses = self.access.address.of(registers);
+        let done = match space {
+            Space::Global => self.of_global::<SIZE>(registers, mask, &addresses, memories),
+            Space::Shared => self.of_shared::<SIZE>(registers, mask, &addresses, memories),
+            _ => false,
+        };
+        if done {
+            return Ok(());
+        }
         let mut near = None;
         for lane in memories.order(mask) {
             let address = addresses[lane];
@@ -103,6 +84,66 @@ impl Load {
             }
         }
         Ok(())
+    }
+}
+
+impl Load {
+    /// Loads for all threads at once, if all are right and in one allocation.
+    #[inline(always)]
+    fn of_global<const SIZE: usize>(
+        &self,
+        registers: &mut Registers,
+        mask: u32,
+        addresses: &Lanes<u64>,
+        memories: &Memories,
+    ) -> bool {
+        let Some(allocation) = self.access.together(addresses, mask, memories) else { return false };
+        for part in 0..self.access.count {
+            let mut row = [0; WARP];
+            for lane in lanes(mask) {
+                let offset = (addresses[lane] - allocation.address()) as usize + part * SIZE;
+                if !allocation.is_written::<SIZE>(offset) {
+                    return false;
+                }
+                row[lane] = allocation.load::<SIZE>(offset);
+            }
+            self.write::<SIZE>(registers, part, &row, mask);
+        }
+        true
+    }
+
+    /// Loads for all threads at once, if all are right.
+    #[inline(always)]
+    fn of_shared<const SIZE: usize>(
+        &self,
+        registers: &mut Registers,
+        mask: u32,
+        addresses: &Lanes<u64>,
+        memories: &mut Memories,
+    ) -> bool {
+        let size = (SIZE * self.access.count) as u64;
+        if !lanes(mask).all(|lane| aligned(addresses[lane], size)) {
+            return false;
+        }
+        let visitor = memories.visitor(0);
+        for part in 0..self.access.count {
+            let mut row = [0; WARP];
+            let addresses = map(addresses, |address| address.wrapping_add((part * SIZE) as u64));
+            if !memories.shared.load_row::<SIZE>(visitor, mask, &addresses, &mut row) {
+                return false;
+            }
+            self.write::<SIZE>(registers, part, &row, mask);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn write<const SIZE: usize>(&self, registers: &mut Registers, part: usize, row: &Lanes<u64>, mask: u32) {
+        let extend = |value| if self.signed { sign_extended::<SIZE>(value) } else { value };
+        match self.access.registers[part] {
+            (register, true) => u64::write(registers, register, &map(row, extend), mask),
+            (register, false) => u32::write(registers, register, &map(row, |value| extend(value) as u32), mask),
+        }
     }
 }
 
@@ -130,6 +171,21 @@ impl Store {
     fn run<const SIZE: usize>(&self, registers: &Registers, mask: u32, memories: &mut Memories) -> Result<(), Trouble> {
         let Access { space, count, .. } = self.access;
         let addresses = self.access.address.of(registers);
+        if space == Space::Global
+            && let Some(allocation) = self.access.together(&addresses, mask, memories)
+        {
+            for (part, (register, wide)) in self.access.registers[..count].iter().enumerate() {
+                for lane in memories.order(mask) {
+                    let value = match wide {
+                        true => registers.wide[usize::from(*register)][lane],
+                        false => registers.narrow[usize::from(*register)][lane].into(),
+                    };
+                    let offset = (addresses[lane] - allocation.address()) as usize + part * SIZE;
+                    allocation.store::<SIZE>(offset, value);
+                }
+            }
+            return Ok(());
+        }
         let mut near = None;
         for lane in memories.order(mask) {
             let address = addresses[lane];
@@ -186,18 +242,43 @@ impl Access {
         Ok((ty, Access { space, address: decoder.address(address)?, size, count, registers }))
     }
 
+    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one.
+    #[inline(always)]
+    fn together<'a>(&self, addresses: &Lanes<u64>, mask: u32, memories: &Memories<'a>) -> Option<&'a Allocation> {
+        let size = (self.size * self.count) as u64;
+        let (allocation, _) = memories.global.find(addresses[mask.trailing_zeros() as usize], size as usize)?;
+        let (start, last) = (allocation.address(), (allocation.size() as u64).checked_sub(size)?);
+        let inside = |address: u64| address.wrapping_sub(start) <= last && aligned(address, size);
+        match mask {
+            ALL => addresses.iter().fold(true, |all, address| all & inside(*address)),
+            _ => lanes(mask).all(|lane| inside(addresses[lane])),
+        }
+        .then_some(allocation)
+    }
+
     /// A vector is aligned as a whole.
     #[inline(always)]
     fn check_vector(&self, address: u64, access: &'static str) -> Result<(), Mistake> {
         let size = self.size * self.count;
-        if self.count > 1 && !address.is_multiple_of(size as u64) {
-            return Err(Mistake::Misaligned { space: name(self.space), access, address, size });
+        if self.count > 1 && !aligned(address, size as u64) {
+            return Err(Mistake::Misaligned { space: self.space.name(), access, address, size });
         }
         Ok(())
     }
 }
 
 impl Space {
+    fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Constant => "constant",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Parameter => "parameter",
+            Space::Generic => "generic",
+        }
+    }
+
     /// The space that a form names.
     pub fn decode(form: &mut Form) -> Space {
         match () {
@@ -217,136 +298,23 @@ impl Address {
     pub fn of(&self, registers: &Registers) -> Lanes<u64> {
         match self.base {
             Base::None => [self.offset; WARP],
-            Base::Wide(register) => registers.wide[usize::from(register)].map(|base| base.wrapping_add(self.offset)),
+            Base::Wide(register) => map(&registers.wide[usize::from(register)], |base| base.wrapping_add(self.offset)),
             Base::Narrow(register) => {
-                registers.narrow[usize::from(register)].map(|base| base.wrapping_add(self.offset as u32).into())
+                map(&registers.narrow[usize::from(register)], |base| base.wrapping_add(self.offset as u32).into())
             }
         }
     }
 }
 
-fn name(space: Space) -> &'static str {
-    match space {
-        Space::Global => "global",
-        Space::Constant => "constant",
-        Space::Shared => "shared",
-        Space::Local => "local",
-        Space::Parameter => "parameter",
-        Space::Generic => "generic",
-    }
+/// Whether an address is a multiple of a power of two, without a division.
+#[inline(always)]
+fn aligned(address: u64, size: u64) -> bool {
+    address & (size - 1) == 0
 }
 
 fn sign_extended<const SIZE: usize>(value: u64) -> u64 {
     let unused = 64 - 8 * SIZE;
     ((value << unused) as i64 >> unused) as u64
-}
-
-/// The allocation that the last access lay in, where the next is likely to lie too.
-pub type Near<'a> = Option<&'a Allocation>;
-
-impl<'a> Memories<'a> {
-    /// The threads in a mask, in the order in which they go.
-    #[inline(always)]
-    pub fn order(&self, mask: u32) -> impl Iterator<Item = usize> + use<> {
-        let reversed = self.reversed;
-        let mask = if reversed { mask.reverse_bits() } else { mask };
-        lanes(mask).map(move |lane| if reversed { WARP - 1 - lane } else { lane })
-    }
-
-    /// Who a thread is to shared memory.
-    #[inline(always)]
-    pub fn visitor(&self, lane: usize) -> Visitor {
-        Visitor { thread: self.first_thread + lane as u16, warp_phase: self.warp_phase }
-    }
-
-    #[inline(always)]
-    fn load<const SIZE: usize>(
-        &mut self,
-        space: Space,
-        lane: usize,
-        address: u64,
-        near: &mut Near<'a>,
-    ) -> Result<u64, Mistake> {
-        match resolve(space, address) {
-            (Space::Shared, address) => self.shared.load::<SIZE>(self.visitor(lane), address),
-            (Space::Local, address) => self.local.load(lane, address, SIZE),
-            (Space::Parameter, address) => self.parameter(address, SIZE),
-            _ => {
-                let (allocation, offset) = self.allocation::<SIZE>("load", address, near)?;
-                match allocation.is_written::<SIZE>(offset) {
-                    true => Ok(allocation.load::<SIZE>(offset)),
-                    false => Err(uninitialized(allocation, offset, SIZE)),
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn store<const SIZE: usize>(
-        &mut self,
-        space: Space,
-        lane: usize,
-        address: u64,
-        value: u64,
-        near: &mut Near<'a>,
-    ) -> Result<(), Mistake> {
-        match resolve(space, address) {
-            (Space::Shared, address) => self.shared.store::<SIZE>(self.visitor(lane), address, value),
-            (Space::Local, address) => self.local.store(lane, address, SIZE, value),
-            _ => {
-                let (allocation, offset) = self.allocation::<SIZE>("store", address, near)?;
-                allocation.store::<SIZE>(offset, value);
-                Ok(())
-            }
-        }
-    }
-
-    /// The allocation of an access to global memory, which is checked to lie inside and to be aligned.
-    #[inline(always)]
-    pub fn allocation<const SIZE: usize>(
-        &self,
-        access: &'static str,
-        address: u64,
-        near: &mut Near<'a>,
-    ) -> Result<(&'a Allocation, usize), Mistake> {
-        let (allocation, offset) = match near.and_then(|near| Some((near, near.offset(address, SIZE)?))) {
-            Some(found) => found,
-            None => match self.global.find(address, SIZE) {
-                Some(found) => found,
-                None => return Err(self.global.out_of_bounds(access, address, SIZE)),
-            },
-        };
-        *near = Some(allocation);
-        if !address.is_multiple_of(SIZE as u64) {
-            return Err(Mistake::Misaligned { space: "global", access, address, size: SIZE });
-        }
-        Ok((allocation, offset))
-    }
-
-    fn parameter(&self, address: u64, size: usize) -> Result<u64, Mistake> {
-        let bytes = usize::try_from(address).ok().and_then(|at| self.parameters.get(at..at.checked_add(size)?));
-        let Some(bytes) = bytes else {
-            let nearest = format!("the kernel has {} bytes of parameters", self.parameters.len());
-            return Err(Mistake::OutOfBounds { space: "parameter", access: "load", address, size, nearest });
-        };
-        let mut value = [0; 8];
-        value[..size].copy_from_slice(bytes);
-        Ok(u64::from_le_bytes(value))
-    }
-}
-
-/// The space that a generic address lies in, and the address there.
-#[inline(always)]
-pub fn resolve(space: Space, address: u64) -> (Space, u64) {
-    const WINDOW: u64 = 1 << 24;
-    if space != Space::Generic {
-        return (space, address);
-    }
-    match address {
-        _ if address.wrapping_sub(SHARED_WINDOW) < WINDOW => (Space::Shared, address - SHARED_WINDOW),
-        _ if address.wrapping_sub(LOCAL_WINDOW) < WINDOW => (Space::Local, address - LOCAL_WINDOW),
-        _ => (Space::Global, address),
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod half;
 mod integer;
 mod memory;
 mod moves;
+mod reach;
 mod rounding;
 #[cfg(test)]
 pub mod testing;
@@ -17,7 +18,8 @@ mod warp;
 
 pub use atomic::Atomic;
 pub use compare::read as read_predicate;
-pub use memory::{Load, Memories, Store, Trouble};
+pub use memory::{Load, Store};
+pub use reach::{Memories, Trouble};
 pub use warp::{Collective, Collectively};
 
 use crate::machine::Registers;

@@ -1,6 +1,6 @@
 //! `mov` and `cvta`: values from place to place.
 
-use crate::machine::{Register, Registers, Value, binary, unary};
+use crate::machine::{Register, Registers, Value, binary, map, unary};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::program::{Decoder, Form};
 use crate::ptx::{Error, Operand, Type};
@@ -80,13 +80,13 @@ impl Move {
             // Both parts are taken before one is written, for a target may be the operand.
             Move::Split64([low, high], from) => {
                 let row = u64::read(registers, from);
-                u32::write(registers, low, &row.map(|value| value as u32), mask);
-                u32::write(registers, high, &row.map(|value| (value >> 32) as u32), mask);
+                u32::write(registers, low, &map(&row, |value| value as u32), mask);
+                u32::write(registers, high, &map(&row, |value| (value >> 32) as u32), mask);
             }
             Move::Split32([low, high], from) => {
                 let row = u32::read(registers, from);
-                u16::write(registers, low, &row.map(|value| value as u16), mask);
-                u16::write(registers, high, &row.map(|value| (value >> 16) as u16), mask);
+                u16::write(registers, low, &map(&row, |value| value as u16), mask);
+                u16::write(registers, high, &map(&row, |value| (value >> 16) as u16), mask);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Instructions in which the threads of a warp work together: shuffles, votes, and the barrier of a warp.
 
 use super::compare;
-use super::memory::Trouble;
+use super::reach::Trouble;
 use crate::faults::Mistake;
 use crate::machine::{Register, Registers, Value, WARP, lanes};
 use crate::program::{Decoder, Form};
@@ -274,6 +274,9 @@ mod tests {
                 Kernel::new(&format!("{half} {code} ret; $end: shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;")).run();
             assert!(matches!(result, Err(Mistake::DivergentWarp(_))), "{code}");
         }
+        // Threads that have ended are not waited for.
+        let ended = Kernel::new(&format!("{half} shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1; $end: ret;"));
+        assert!(ended.run().is_ok());
         let outside = Kernel::new(&format!("{half} shfl.sync.bfly.b32 %r0, %r1, 16, 31, 0xffff; $end:")).run();
         assert!(matches!(outside, Err(Mistake::DivergentWarp(_))));
         let stranger = Kernel::new("shfl.sync.bfly.b32 %r0, %r1, 1, 31, 0xffff;").run();

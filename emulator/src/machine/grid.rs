@@ -24,9 +24,9 @@ pub struct Launch<'a> {
     pub shared_bytes: u32,
     /// Global memory.
     pub global: &'a Global,
-    /// Whether the last thread of a block goes first.
+    /// Whether the last thread of a block goes first, and the last block before the first.
     pub reversed: bool,
-    /// The most instructions of a warp's threads together.
+    /// The most instructions of a warp.
     pub limit: u64,
 }
 
@@ -37,7 +37,8 @@ impl Launch<'_> {
     }
 }
 
-/// Runs all blocks, and gives the instructions that all threads ran. Of several faults it gives that of the first block.
+/// Runs all blocks, and gives the instructions that all threads ran. Of several faults it gives that of the first block, or of the
+/// last when reversed.
 pub fn run(launch: &Launch) -> Result<u64, Box<Fault>> {
     let blocks = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
     if blocks == 1 {
@@ -47,7 +48,7 @@ pub fn run(launch: &Launch) -> Result<u64, Box<Fault>> {
     let fault = (0..blocks).into_par_iter().map_init(
         || Block::new(launch),
         |block, number| {
-            let result = block.run(number);
+            let result = block.run(if launch.reversed { blocks - 1 - number } else { number });
             instructions.fetch_add(*result.as_ref().unwrap_or(&0), Ordering::Relaxed);
             result.err()
         },

@@ -8,5 +8,5 @@ mod warp;
 
 pub use block::Block;
 pub use grid::{Launch, run};
-pub use registers::{ALL, Lanes, Register, Registers, Value, WARP, binary, lanes, ternary, unary};
+pub use registers::{ALL, Lanes, Register, Registers, Value, WARP, binary, lanes, map, ternary, unary};
 pub use warp::Warp;

@@ -36,22 +36,14 @@ macro_rules! value {
         impl Value for $name {
             #[inline(always)]
             fn read(registers: &Registers, register: Register) -> Lanes<Self> {
-                let from = $from;
-                let row = &registers.$rows[register as usize];
-                let mut values = [<$name>::default(); WARP];
-                for lane in 0..WARP {
-                    values[lane] = from(row[lane]);
-                }
-                values
+                map(&registers.$rows[register as usize], $from)
             }
             #[inline(always)]
             fn write(registers: &mut Registers, register: Register, values: &Lanes<Self>, mask: u32) {
                 let to = $to;
                 let row = &mut registers.$rows[register as usize];
                 if mask == ALL {
-                    for lane in 0..WARP {
-                        row[lane] = to(values[lane]);
-                    }
+                    *row = map(values, to);
                 } else {
                     for lane in lanes(mask) {
                         row[lane] = to(values[lane]);
@@ -88,14 +80,20 @@ pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// A function of each value of a row. (The method of arrays is not made into vector instructions.)
+#[inline(always)]
+pub fn map<A: Copy, R: Copy + Default>(row: &Lanes<A>, f: impl Fn(A) -> R) -> Lanes<R> {
+    let mut values = [R::default(); WARP];
+    for lane in 0..WARP {
+        values[lane] = f(row[lane]);
+    }
+    values
+}
+
 /// `to = f(a)` for the threads in `mask`.
 #[inline(always)]
 pub fn unary<A: Value, R: Value>(registers: &mut Registers, mask: u32, to: Register, a: Register, f: impl Fn(A) -> R) {
-    let a = A::read(registers, a);
-    let mut values = [R::default(); WARP];
-    for lane in 0..WARP {
-        values[lane] = f(a[lane]);
-    }
+    let values = map(&A::read(registers, a), f);
     R::write(registers, to, &values, mask);
 }
 

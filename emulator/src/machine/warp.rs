@@ -25,7 +25,9 @@ pub struct Warp {
     number: u32,
     /// How many barriers of its own it has passed.
     phase: u16,
-    /// Instructions that its threads ran.
+    /// Instructions that it ran, for one thread or for many.
+    issued: u64,
+    /// Instructions that its threads ran, a predicate before them true or not.
     instructions: u64,
 }
 
@@ -52,7 +54,18 @@ impl Warp {
         let left = launch.threads() - number * WARP as u32;
         let present = if left >= WARP as u32 { u32::MAX } else { (1 << left) - 1 };
         let local = Local::new(layout.local_bytes);
-        Warp { registers, local, places: [0; WARP], present, alive: 0, parked: 0, number, phase: 0, instructions: 0 }
+        Warp {
+            registers,
+            local,
+            places: [0; WARP],
+            present,
+            alive: 0,
+            parked: 0,
+            number,
+            phase: 0,
+            issued: 0,
+            instructions: 0,
+        }
     }
 
     /// To the start of the program, in a block.
@@ -60,7 +73,7 @@ impl Warp {
         self.places = [0; WARP];
         self.alive = self.present;
         self.parked = 0;
-        self.instructions = 0;
+        (self.issued, self.instructions) = (0, 0);
         self.local.clear();
         for (row, special) in &launch.program.layout.specials {
             self.registers.narrow[usize::from(*row)] = special_values(launch, *special, block, self.number);
@@ -105,6 +118,7 @@ impl Warp {
                 return Err((Trouble { lane, mistake: apart(self.parked) }, self.places[lane]));
             };
             self.parked &= !group;
+            let (threads, mut issued) = (u64::from(group.count_ones()), 0);
             while place < next {
                 let at = place;
                 let fail = move |trouble: Trouble| (trouble, at);
@@ -113,7 +127,7 @@ impl Warp {
                     None => group,
                     Some((predicate, negated)) => group & read_predicate(registers, predicate, negated),
                 };
-                self.instructions += u64::from(mask.count_ones());
+                issued += 1;
                 place += 1;
                 if mask == 0 {
                     continue;
@@ -124,7 +138,7 @@ impl Warp {
                     Operation::Store(store) => store.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Atomic(atomic) => atomic.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Branch(target) => {
-                        if self.instructions > launch.limit {
+                        if self.issued + issued > launch.limit {
                             let lane = mask.trailing_zeros() as usize;
                             return Err((Trouble { lane, mistake: Mistake::TooLong(launch.limit) }, at));
                         }
@@ -138,9 +152,10 @@ impl Warp {
                     Operation::Exit => {
                         self.alive &= !mask;
                         group &= !mask;
-                        if group == 0 {
-                            break;
-                        }
+                        // Nobody waits for threads that have ended: those that wait look again.
+                        self.parked = 0;
+                        // Those for whom the predicate is false go on, as a smaller group.
+                        break;
                     }
                     Operation::Barrier => {
                         if mask != self.alive {
@@ -149,6 +164,8 @@ impl Warp {
                         }
                         lanes(mask).for_each(|lane| self.places[lane] = place);
                         self.phase = memories.warp_phase;
+                        self.issued += issued;
+                        self.instructions += issued * threads;
                         return Ok(Stop::Barrier(at));
                     }
                     Operation::Collective(collective) => {
@@ -177,6 +194,8 @@ impl Warp {
             }
             lanes(group).for_each(|lane| self.places[lane] = place);
             self.phase = memories.warp_phase;
+            self.issued += issued;
+            self.instructions += issued * threads;
         }
     }
 }
@@ -248,5 +267,50 @@ impl Program {
     /// The bytes of shared memory that a block has.
     pub fn shared_bytes_with(&self, dynamic: u32) -> usize {
         if dynamic == 0 { self.shared_bytes } else { self.dynamic_shared + dynamic as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::faults::Mistake;
+    use crate::instructions::testing::Kernel;
+
+    const HALF: &str = "setp.lt.u32 %p1, %laneid, 16;";
+
+    #[test]
+    fn ways_that_part_meet_at_the_first_place_that_they_share() {
+        // The second half jumps over the first, and waits for it before the barrier.
+        let code = format!("{HALF} @%p1 bra $first; bra $end; $first: add.u32 %r0, %r0, 1; $end: bar.sync 0;");
+        let rows = Kernel::new(&code).registers(&[5], &[]).run().unwrap().2;
+        assert_eq!((rows[0][0], rows[0][15], rows[0][16], rows[0][31]), (6, 6, 5, 5));
+        // A loop that each thread leaves when it wants to.
+        let code =
+            "mov.u32 %r0, 0; $loop: add.u32 %r0, %r0, 1; setp.le.u32 %p1, %r0, %laneid; @%p1 bra $loop; bar.sync 0;";
+        let rows = Kernel::new(code).run().unwrap().2;
+        assert_eq!(rows[0], std::array::from_fn(|lane| lane as u32 + 1));
+    }
+
+    #[test]
+    fn a_predicate_keeps_threads_from_an_instruction() {
+        let rows = Kernel::new(&format!("{HALF} @%p1 mov.u32 %r0, 7; @!%p1 mov.u32 %r1, 8;")).run().unwrap().2;
+        assert_eq!((rows[0][15], rows[0][16], rows[1][15], rows[1][16]), (7, 0, 0, 8));
+        let rows = Kernel::new(&format!("{HALF} @%p1 ret; mov.u32 %r0, 7;")).run().unwrap().2;
+        assert_eq!((rows[0][15], rows[0][16]), (0, 7));
+    }
+
+    #[test]
+    fn a_barrier_needs_all_threads_of_the_warp() {
+        let divergent =
+            |code: &str| matches!(Kernel::new(&format!("{HALF} {code}")).run(), Err(Mistake::DivergentBarrier(_)));
+        assert!(divergent("@%p1 bar.sync 0;"));
+        assert!(divergent("@%p1 bra $far; bar.sync 0; ret; $far: bar.sync 0;"));
+        assert!(divergent("@%p1 ret; bar.sync 0;"));
+        assert!(!divergent("bar.sync 0; @%p1 ret;"));
+    }
+
+    #[test]
+    fn a_loop_without_end_is_ended() {
+        assert_eq!(Kernel::new("$loop: bra $loop;").run(), Err(Mistake::TooLong(1 << 20)));
+        assert_eq!(Kernel::new("trap;").run(), Err(Mistake::Trap));
     }
 }

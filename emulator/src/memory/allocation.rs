@@ -127,7 +127,10 @@ impl Allocation {
     /// Repeats a pattern over a range.
     pub fn fill(&mut self, offset: usize, pattern: &[u8], count: usize) {
         let range = &mut self.slices_mut().0[offset..offset + pattern.len() * count];
-        range.chunks_exact_mut(pattern.len()).for_each(|place| place.copy_from_slice(pattern));
+        match pattern {
+            [byte] => range.fill(*byte),
+            _ => range.chunks_exact_mut(pattern.len()).for_each(|place| place.copy_from_slice(pattern)),
+        }
         self.mark(offset, pattern.len() * count, true);
     }
 
@@ -240,6 +243,8 @@ mod tests {
         assert_eq!((b.first_unwritten(0, 4), b.first_unwritten(1, 3)), (Some(0), None));
         b.fill(2, &[7, 8], 3);
         assert_eq!(b.read(0, 8), [0, 1, 7, 8, 7, 8, 7, 8]);
+        b.fill(5, &[9], 2);
+        assert_eq!(b.read(4, 4), [7, 9, 9, 8]);
     }
 
     #[test]

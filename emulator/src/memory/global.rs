@@ -183,8 +183,12 @@ mod tests {
     fn addresses_are_aligned_as_promised_and_no_better() {
         let mut memory = Global::new(1 << 20);
         memory.allocate(1, false).unwrap();
+        let mut end = 0;
         for size in [1, 255, 256, 4097] {
-            assert_eq!(memory.allocate(size, false).unwrap() % 512, 256);
+            let address = memory.allocate(size, false).unwrap();
+            assert_eq!(address % 512, 256);
+            assert!(address >= end + 4096, "an access a page past an end meets nothing");
+            end = address + size as u64;
         }
     }
 

@@ -2,6 +2,7 @@
 //! writing. Accesses of one or two bytes, and atomic ones, take no part in that.
 
 use crate::faults::Mistake;
+use crate::machine::{Lanes, lanes};
 
 /// Who makes an access.
 #[derive(Debug, Clone, Copy)]
@@ -42,20 +43,32 @@ impl Visit {
         !same_warp || (self.0 >> 16) as u16 == visitor.warp_phase
     }
 
-    /// This visit, and one more.
+    /// Becomes this visit, and one more.
     #[inline(always)]
-    fn and(self, phase: u32, visitor: Visitor) -> Visit {
-        if !self.unordered(phase, visitor) {
-            return Visit::new(phase, visitor);
+    fn add(&mut self, phase: u32, visitor: Visitor) {
+        if (self.0 >> 32) as u32 != phase {
+            *self = Visit::new(phase, visitor);
+        } else if self.who() & SEVERAL == 0 && self.who() != visitor.thread {
+            self.add_another(phase, visitor);
         }
-        let same_warp = self.who() & SEVERAL == 0 && (self.who() & !SEVERAL_IN_WARP) / 32 == visitor.thread / 32;
-        Visit(self.0 | u64::from(if same_warp { SEVERAL_IN_WARP } else { SEVERAL }))
+    }
+
+    fn add_another(&mut self, phase: u32, visitor: Visitor) {
+        let of_warp = (self.who() & !SEVERAL_IN_WARP) / 32 == visitor.thread / 32;
+        if !self.unordered(phase, visitor) {
+            *self = Visit::new(phase, visitor);
+        } else {
+            self.0 |= u64::from(if of_warp { SEVERAL_IN_WARP } else { SEVERAL });
+        }
     }
 
     fn single(self) -> Option<u32> {
         (self.who() & (SEVERAL | SEVERAL_IN_WARP) == 0).then_some(self.who().into())
     }
 }
+
+/// The marks of eight written bytes.
+const ALL_WRITTEN: u64 = 0x0101_0101_0101_0101;
 
 /// The shared memory of a block.
 #[derive(Debug, Default)]
@@ -92,6 +105,38 @@ impl Shared {
         self.phase += 1;
     }
 
+    /// Reads 1, 2, 4 or 8 bytes for each thread of a warp in the mask; `visitor` is the warp's first. False where something is wrong,
+    /// which `load` tells, a thread at a time.
+    #[inline(always)]
+    pub fn load_row<const SIZE: usize>(
+        &mut self,
+        visitor: Visitor,
+        mask: u32,
+        addresses: &Lanes<u64>,
+        row: &mut Lanes<u64>,
+    ) -> bool {
+        let Shared { bytes, written, writers, readers, phase } = self;
+        let phase = *phase;
+        for lane in lanes(mask) {
+            let at = addresses[lane] as usize;
+            let visitor = Visitor { thread: visitor.thread + lane as u16, ..visitor };
+            let Some(marks) = at.checked_add(SIZE).and_then(|end| written.get(at..end)) else { return false };
+            if !at.is_multiple_of(SIZE) || get::<SIZE>(marks) != ALL_WRITTEN >> (64 - 8 * SIZE) {
+                return false;
+            }
+            if SIZE >= 4 {
+                for (writer, reader) in writers[at / 4..].iter().zip(&mut readers[at / 4..]).take(SIZE / 4) {
+                    if writer.unordered(phase, visitor) {
+                        return false;
+                    }
+                    reader.add(phase, visitor);
+                }
+            }
+            row[lane] = get::<SIZE>(&bytes[at..at + SIZE]);
+        }
+        true
+    }
+
     /// Reads 1, 2, 4 or 8 bytes.
     #[inline(always)]
     pub fn load<const SIZE: usize>(&mut self, visitor: Visitor, address: u64) -> Result<u64, Mistake> {
@@ -105,7 +150,7 @@ impl Shared {
                 if writer.unordered(self.phase, visitor) {
                     return Err(race(word, writer, "another thread wrote what this one reads"));
                 }
-                self.readers[word] = self.readers[word].and(self.phase, visitor);
+                self.readers[word].add(self.phase, visitor);
             }
         }
         Ok(get::<SIZE>(&self.bytes[at..at + SIZE]))
@@ -165,7 +210,7 @@ impl Shared {
 
 #[inline(always)]
 fn all_written<const SIZE: usize>(marks: &[u8]) -> bool {
-    marks[..SIZE].iter().fold(1, |all, mark| all & mark) == 1
+    get::<SIZE>(marks) == ALL_WRITTEN >> (64 - 8 * SIZE)
 }
 
 #[inline(always)]

@@ -142,3 +142,82 @@ fn names(entry: &Entry) -> HashSet<&str> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx;
+
+    fn program(variables: &str, body: &str) -> Result<Program, Error> {
+        let head = ".version 8.1\n.target sm_75\n.address_size 64\n";
+        let module = ptx::parse(&format!("{head}{variables}\n.entry f(.param .u32 p)\n{{\n{body}\n}}"))?;
+        let addresses = HashMap::from([("table".to_owned(), 0x1234)]);
+        Program::decode(&module, &module.entries[0], &addresses)
+    }
+
+    #[test]
+    fn registers_have_rows_of_their_kind() {
+        let layout =
+            program("", ".reg .b32 %r<3>; .reg .f32 %f<2>; .reg .b64 %rd<2>; .reg .pred %p<2>; mov.u32 %r2, 7;")
+                .unwrap()
+                .layout;
+        assert_eq!((layout.wide, layout.predicates), (2, 2));
+        // Three and two of 32 bits, and one that holds the constant.
+        assert_eq!((layout.narrow, layout.narrow_constants), (6, vec![(5, 7)]));
+    }
+
+    #[test]
+    fn names_are_known_in_their_braces_only() {
+        let outer = ".reg .b32 %r<2>;";
+        assert!(program("", &format!("{outer} {{ .reg .b32 x; mov.u32 x, %r1; }}")).is_ok());
+        assert!(program("", &format!("{outer} {{ .reg .b32 x; }} mov.u32 x, %r1;")).is_err());
+        // The inner name hides the outer one, whose type would not fit.
+        assert!(program("", &format!("{outer} .reg .b64 x; {{ .reg .b32 x; mov.u32 x, %r1; }}")).is_ok());
+        assert!(program("", ".reg .b32 %r<2>; mov.u32 %r2, 1;").is_err());
+        assert!(program("", ".reg .b32 %r<2>; mov.u32 %r, 1;").is_err());
+    }
+
+    #[test]
+    fn shared_variables_lie_behind_one_another_and_the_launch_behind_all() {
+        let variables =
+            ".shared .align 16 .b8 unused[64];\n.shared .align 8 .b8 common[8];\n.extern .shared .align 16 .b8 more[];";
+        let body = ".reg .b64 %rd<3>; .shared .align 4 .b8 own[20]; mov.u64 %rd1, common; mov.u64 %rd2, more;";
+        let program = program(variables, body).unwrap();
+        // 20 bytes, 4 to align, 8 bytes; then the next multiple of 16.
+        assert_eq!((program.shared_bytes, program.dynamic_shared), (32, 32));
+        let mut constants: Vec<u64> = program.layout.wide_constants.iter().map(|(_, value)| *value).collect();
+        constants.sort();
+        assert_eq!(constants, [24, 32]);
+        assert_eq!((program.shared_bytes_with(0), program.shared_bytes_with(100)), (32, 132));
+    }
+
+    #[test]
+    fn variables_of_the_module_are_their_addresses() {
+        let program = program("", ".reg .b64 %rd<2>; mov.u64 %rd1, table; mov.b64 %rd1, p;").unwrap();
+        let mut constants: Vec<u64> = program.layout.wide_constants.iter().map(|(_, value)| *value).collect();
+        constants.sort();
+        assert_eq!(constants, [0, 0x1234]);
+    }
+
+    #[test]
+    fn branches_go_to_the_instruction_after_the_label() {
+        let program = program("", "bra $b; $a: ret; $b: bra $a;").unwrap();
+        assert!(matches!(program.instructions[0].operation, crate::instructions::Operation::Branch(2)));
+        assert!(matches!(program.instructions[2].operation, crate::instructions::Operation::Branch(1)));
+        assert_eq!(program.instructions.len(), 4);
+    }
+
+    #[test]
+    fn what_can_not_run_is_refused_with_its_line() {
+        for (body, message) in [
+            ("\n\ncall f;", "calls are not supported: let the compiler inline functions"),
+            ("\n\nbar.sync 1;", "of the barriers of a block, `bar.sync 0` is supported"),
+            ("\n\nbar.sync 0, 64;", "of the barriers of a block, `bar.sync 0` is supported"),
+            ("\n\nret 5;", "`ret` has 0 operands, and 1 are given"),
+            ("\n\n@%p1 ret;", "`%p1` is not declared"),
+            ("\n\nret.fast;", "`.fast` of `ret.fast` is not supported"),
+        ] {
+            assert_eq!(program("", body).unwrap_err(), Error::new(9, message));
+        }
+    }
+}

@@ -172,3 +172,25 @@ KERNEL smooth(float *y, const float *x, int n) {
     if (i == 0) launches += 1;
     if (i > 0 && i < n - 1) y[i] = weights[0] * x[i - 1] + weights[1] * x[i] + weights[2] * x[i + 1];
 }
+
+// Who each thread is.
+KERNEL places(int *y) {
+    int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    y[block * blockDim.x * blockDim.y * blockDim.z + thread] =
+        ((((blockIdx.x * 10 + blockIdx.y) * 10 + blockIdx.z) * 10 + threadIdx.x) * 10 + threadIdx.y) * 10 + threadIdx.z;
+}
+
+// Each warp hands its value to the next, over and over.
+KERNEL relay(int *y, int rounds) {
+    __shared__ int value;
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) value = 1;
+    __syncthreads();
+    for (int round = 0; round < rounds; round++)
+        for (int turn = 0; turn < blockDim.x / 32; turn++) {
+            if (warp == turn && threadIdx.x % 32 == 0) value = 2 * value + turn;
+            __syncthreads();
+        }
+    y[threadIdx.x] = value;
+}

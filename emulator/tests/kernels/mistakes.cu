@@ -32,7 +32,9 @@ KERNEL early_return(float *y, int n) {
 
 KERNEL missing_barrier(float *y) {
     __shared__ float parts[64];
-    parts[threadIdx.x] = threadIdx.x;
+    parts[threadIdx.x] = 0;
+    __syncthreads();
+    parts[threadIdx.x] = threadIdx.x + 1;
     y[threadIdx.x] = parts[63 - threadIdx.x];
 }
 
@@ -65,6 +67,7 @@ KERNEL lonely_shuffle(float *y) {
 KERNEL absent_shuffle(float *y) {
     float v = threadIdx.x;
     if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);
+    else v = __shfl_up_sync(0xffffffff, v, 1);
     y[threadIdx.x] = v;
 }
 
