@@ -33,6 +33,10 @@ impl Network {
     /// With a change as the message words it.
     fn with(&self, change: &str) -> Network {
         let mut changed = self.clone();
+        if let Some(budget) = change.strip_prefix("#[budget(") {
+            changed.budget = budget.trim_end_matches(")]").to_string();
+            return changed;
+        }
         let number = |text: &str| text.trim_end_matches(")]").parse::<u64>().expect("a number");
         for part in change.split(", ") {
             if part == "inference only" {
@@ -65,6 +69,7 @@ fn failures(plan: &Plan) -> [Option<String>; 2] {
 /// The suggestions of a message, with what they say is needed.
 fn suggestions(message: &str) -> Vec<(String, String)> {
     let list = message.split("what would fit:\n").nth(1).unwrap_or("");
+    let list = list.split("\nthe smallest need").next().unwrap_or("");
     let lines = list.lines().map(|line| line.trim().split_once(": needs ").expect("a change and what it needs"));
     lines.map(|(change, needs)| (change.to_string(), needs.to_string())).collect()
 }
@@ -108,6 +113,7 @@ fn each_suggestion_fits() {
                                 let left = &failures(&plan)[if trained { which } else { 1 }];
                                 assert!(left.is_none(), "{change}\n{}\n{message}\n{left:?}", network.source());
                                 let bytes = if which == 0 { plan.peak_bytes() } else { plan.inference_bytes() };
+                                let needs = needs.split(", ").next().unwrap();
                                 assert_eq!(needs, plan.graph.budget.units.format(bytes), "{change}\n{message}");
                                 kinds.insert(change.chars().filter(|c| !c.is_ascii_digit()).collect::<String>());
                             }
@@ -131,6 +137,52 @@ fn each_suggestion_fits() {
         "inference only, #[infer(batch = )] for #[train(..)] and infer =  MB for train =  MB",
     ] {
         assert!(kinds.contains(form), "{form} is not among {kinds:#?}");
+    }
+}
+
+/// Layers that are worth computing again.
+const DEEP: &str = "(image: f32[3, 32, 32]) {
+    conv2d(16, kernel = 3, padding = 1), relu, conv2d(16, kernel = 3, padding = 1), relu,
+    conv2d(16, kernel = 3, padding = 1), relu, conv2d(16, kernel = 3, padding = 1), relu,
+    conv2d(16, kernel = 3, padding = 1), relu, conv2d(16, kernel = 3, padding = 1), relu,
+    conv2d(16, kernel = 3, padding = 1), relu, flatten, linear(10),
+}";
+
+#[test]
+fn recompute_is_offered_with_its_price() {
+    for (budget, offered) in [
+        ("24 MB", Some("#[budget(24 MB, recompute)]")),
+        ("24 MB, reserve = 1 MB", Some("#[budget(24 MB, reserve = 1 MB, recompute)]")),
+        ("train = 24 MB, infer = 20 MB", Some("#[budget(train = 24 MB, infer = 20 MB, recompute)]")),
+        ("8 MB", None),
+    ] {
+        let train = Some((64, "sgd".to_string()));
+        let network = Network { train, infer: None, budget: budget.to_string(), body: DEEP };
+        let plan = network.plan();
+        let [Some(message), _] = failures(&plan) else { panic!("{budget}: it fits") };
+        let found = suggestions(&message).into_iter().find(|(change, _)| change.contains("recompute"));
+        let Some(offered) = offered else {
+            assert_eq!(found, None, "{message}");
+            // The least that is possible, whatever the budget.
+            let (_, least) = message.split_once("the smallest need at batch 64, with `recompute`: ").expect("it");
+            let again = Network { budget: "1 KB, recompute".to_string(), ..network.clone() }.plan();
+            assert_eq!(least, again.graph.budget.units.format(again.peak_bytes()), "{message}");
+            continue;
+        };
+        let (change, needs) = found.unwrap_or_else(|| panic!("{budget}: {message}"));
+        assert_eq!(change, offered);
+        let again = network.with(&change).plan();
+        assert_eq!(failures(&again), [None, None], "{message}");
+        let training = again.training.as_ref().unwrap();
+        let footprint = Footprint::new(&again);
+        let compute = format!("{:.2}x the compute", training.compute(&again.graph));
+        assert_eq!(needs, format!("{}, {compute}", again.graph.budget.units.format(again.peak_bytes())), "{message}");
+        assert!(footprint.recompute_flops > 0 && footprint.recompute_flops < footprint.flops / 3, "{footprint:?}");
+        // With it the largest batch is larger, and one more does not fit.
+        let batch = footprint.max_batch.unwrap();
+        assert!(batch > Footprint::new(&plan).max_batch.unwrap(), "{batch}");
+        let larger = Network { train: Some((batch + 1, "sgd".to_string())), ..network.with(&change) };
+        assert!(failures(&larger.plan())[0].is_some(), "{batch} is not the largest");
     }
 }
 

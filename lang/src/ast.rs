@@ -8,6 +8,7 @@ use std::fmt;
 
 use plimsoll_plan::arguments::Definition;
 use plimsoll_plan::layers::Layer as PlanLayer;
+use plimsoll_plan::strategy::Saving;
 use proc_macro2::{Ident, Span, TokenStream};
 
 /// A stretch of the source, from its first token to its last.
@@ -81,6 +82,8 @@ pub struct Network {
     pub infer: Option<Settings>,
     /// `#[budget(...)]`.
     pub budget: Option<Budget>,
+    /// `#[without(...)]`.
+    pub without: Option<Without>,
     /// `pub`, `pub(crate)` or nothing, as written.
     pub visibility: TokenStream,
     /// The name as a token.
@@ -125,6 +128,17 @@ pub struct Budget {
     pub infer: Option<Amount>,
     /// What is set aside, for the CUDA context and other programs.
     pub reserve: Option<Amount>,
+    /// `recompute`: activations may be computed again until training fits.
+    pub recompute: Option<Place>,
+    /// The whole attribute's place, brackets left out.
+    pub place: Place,
+}
+
+/// What `#[without(...)]` declares: ways to save memory that the planner does not take.
+#[derive(Clone, Debug)]
+pub struct Without {
+    /// The savings.
+    pub savings: Vec<Saving>,
     /// The whole attribute's place, brackets left out.
     pub place: Place,
 }

@@ -58,6 +58,8 @@ impl Footprint {
             .into_iter()
             .fold(activation_bytes.saturating_mul(2), u64::saturating_add);
         let flops = main.schedule.steps.iter().map(|step| step.flops(graph)).fold(0, u64::saturating_add);
+        let again = main.schedule.steps.iter().filter(|step| matches!(step.kind, StepKind::Recompute { .. }));
+        let again = again.map(|step| step.flops(graph)).fold(0, u64::saturating_add);
         let budget_bytes = match graph.training {
             Some(_) => graph.budget.train,
             None => graph.budget.infer,
@@ -80,7 +82,7 @@ impl Footprint {
             budget_bytes,
             max_batch: budget_bytes.map(|budget| largest_batch(plan, arena_budget(budget, graph.budget.reserve))),
             flops: flops.saturating_mul(batch),
-            recompute_flops: 0,
+            recompute_flops: again.saturating_mul(batch),
         }
     }
 }

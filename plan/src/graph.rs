@@ -126,6 +126,8 @@ pub struct Budget {
     pub infer: Option<u64>,
     /// What the device's context and libraries take of either.
     pub reserve: u64,
+    /// Whether activations may be computed again until training fits.
+    pub recompute: bool,
     /// The units to print in.
     pub units: Units,
 }
@@ -242,6 +244,15 @@ impl Graph {
             Some(_) => self.budget.train = Some(bytes),
             None => self.budget.infer = Some(bytes),
         }
+        self
+    }
+}
+
+impl Graph {
+    /// What if activations were computed again until training fits its budget?
+    #[must_use]
+    pub fn recompute(mut self) -> Graph {
+        self.budget.recompute = true;
         self
     }
 }

@@ -8,8 +8,9 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategies, Strategy, recompute};
 use crate::validate::validate;
+use crate::what_if::arena_budget;
 
 /// A schedule with its place in the arena.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,26 +31,58 @@ impl Planned {
     fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
         let facts = Facts::new(graph, true);
-        let strategies = Strategy::training(graph, &facts);
-        let schedules: Vec<Schedule> =
-            strategies.iter().map(|strategy| lower::training(graph, &facts, strategy)).collect();
-        let place = |i: usize, effort| place(&schedules[i], training.batch, effort, &graph.name);
-        let mut best = (0, place(0, &Effort::GREEDY)?);
-        for i in 1..schedules.len() {
-            if best.1.is_exact() {
+        let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
+        let mut best: Option<Planned> = None;
+        for (strategy, schedule) in Strategies::new(graph, &facts) {
+            let placement = place(&schedule, &Effort::GREEDY)?;
+            if best.as_ref().is_none_or(|best| placement.length < best.placement.length) {
+                best = Some(Planned { strategy, schedule, placement });
+            }
+            if best.as_ref().is_some_and(|best| best.placement.is_exact()) {
                 break;
             }
-            let placement = place(i, &Effort::GREEDY)?;
-            if placement.length < best.1.length {
-                best = (i, placement);
+        }
+        let mut planned = best.expect("there is a strategy for every network");
+        if !planned.placement.is_exact() {
+            planned.placement = place(&planned.schedule, &Effort::EXPANSION)?;
+        }
+        match graph.budget.train.filter(|_| graph.budget.recompute) {
+            Some(budget) => planned.recomputing(graph, &facts, arena_budget(budget, graph.budget.reserve)),
+            None => Ok(planned),
+        }
+    }
+
+    /// The same step with activations computed again until the arena stays within a limit; where nothing does, in the
+    /// least memory.
+    fn recomputing(self, graph: &Graph, facts: &Facts, limit: u64) -> Result<Planned, PlanError> {
+        /// A placement above its lower bound asks for a little less.
+        const ATTEMPTS: usize = 4;
+        if self.placement.length <= limit {
+            return Ok(self);
+        }
+        let batch = self.placement.batch;
+        let search = recompute::Search::new(graph, facts, self.strategy.clone(), self.placement.lower_bound);
+        let plan = |way: recompute::Candidate| {
+            let schedule = lower::training(graph, facts, &way.strategy);
+            let placement = place(&schedule, batch, &Effort::EXPANSION, &graph.name)?;
+            Ok(Planned { strategy: way.strategy, schedule, placement })
+        };
+        let mut live = limit;
+        for _ in 0..ATTEMPTS {
+            let Some(way) = search.within(live) else { break };
+            let planned: Planned = plan(way)?;
+            if planned.placement.length <= limit {
+                return Ok(planned);
             }
+            live -= (planned.placement.length - limit).min(live);
         }
-        if !best.1.is_exact() {
-            best.1 = place(best.0, &Effort::EXPANSION)?;
+        match search.least().filter(|way| way.most < self.placement.length) {
+            Some(way) => {
+                let least: Planned = plan(way)?;
+                Ok(if least.placement.length < self.placement.length { least } else { self })
+            }
+            None => Ok(self),
         }
-        let (i, placement) = best;
-        let (strategy, schedule) = strategies.into_iter().zip(schedules).nth(i).expect("one of these");
-        Ok(Planned { strategy, schedule, placement })
     }
 
     /// Plans the training step by a strategy of one's own.
@@ -76,6 +109,13 @@ impl Planned {
         let schedule = lower::inference(graph, &facts, &strategy);
         let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
         Ok(Planned { strategy, schedule, placement })
+    }
+
+    /// What one training step computes, over what it would compute without doing anything twice, with bytes that are moved
+    /// counted as so many operations.
+    pub fn compute(&self, graph: &Graph) -> f64 {
+        let facts = Facts::new(graph, true);
+        1.0 + recompute::again(&facts, &self.strategy.order) as f64 / facts.step_cost().max(1) as f64
     }
 
     /// Takes up what was planned before: the same strategy lowers to the same steps.

@@ -1,10 +1,12 @@
 //! What would fit: the largest batch within a budget, and other remedies, each found by planning it.
 
 use crate::graph::{Graph, MAX_BATCH};
+use crate::lower::Facts;
 use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
+use crate::strategy::Strategies;
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -14,10 +16,20 @@ pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
 /// The largest batch whose arena stays within `limit` bytes: the batch of training (together with inference, unless that
 /// has a batch of its own), or of inference for a network that is not trained. Zero where not even one sample fits.
 pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
-    let mut low = Question { plan, limit }.largest();
+    // What the steps need at other batches is told by those that need the least, if these may be taken.
+    let least = plan.graph.budget.recompute.then(|| plan.graph.clone().budget(0).plan().ok()).flatten();
+    let mut low = Question { plan: least.as_ref().unwrap_or(plan), limit }.largest();
     // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
     let fits = |batch: u64| {
-        let plan = plan.graph.clone().batch(batch).plan().ok()?;
+        if !plan.graph.budget.recompute && !may_fit(&plan.graph, batch, limit) {
+            return None;
+        }
+        let mut graph = plan.graph.clone().batch(batch);
+        if graph.budget.recompute {
+            graph.budget.train = Some(limit);
+            graph.budget.reserve = 0;
+        }
+        let plan = graph.plan().ok()?;
         (plan.peak_bytes() <= limit).then_some(plan)
     };
     let mut found = None;
@@ -36,6 +48,18 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
         }
     }
     low
+}
+
+/// Whether training's live bytes stay within a limit at a batch, by the strategy that needs the least.
+fn may_fit(graph: &Graph, batch: u64, limit: u64) -> bool {
+    if graph.training.is_none() {
+        return true;
+    }
+    let graph = graph.clone().batch(batch);
+    let facts = Facts::new(&graph, true);
+    let least = Strategies::new(&graph, &facts).next();
+    let live = least.and_then(|(_, schedule)| Live::at(&schedule, batch));
+    live.is_some_and(|(live, _)| live.most <= limit)
 }
 
 struct Question<'p> {

@@ -161,6 +161,18 @@ proptest! {
         prop_assert!(graph.plan().unwrap().lower_bound_bytes() <= plain.lower_bound_bytes());
     }
 
+    /// Whatever is computed again, the plan stays valid, and it fits where it says so.
+    #[test]
+    fn recomputation_is_valid_and_never_needs_more(recipe in recipes(), percent in 10..100u64) {
+        let plain = build(&recipe).plan().unwrap();
+        let placement = &plain.training.as_ref().unwrap().placement;
+        let budget = placement.persistent_bytes + placement.transient_bytes() * percent / 100;
+        let plan = build(&recipe).budget(budget).recompute().plan().unwrap();
+        validate(&plan).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
+        prop_assert!(plan.training.as_ref().unwrap().placement.length <= placement.length);
+        prop_assert_eq!(Plan::from_bytes(&plan.to_bytes()).unwrap(), plan);
+    }
+
     #[test]
     fn the_classes_at_the_peak_add_up(recipe in recipes()) {
         let plan = build(&recipe).plan().unwrap();

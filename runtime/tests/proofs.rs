@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Batch, network, recipes, train, train_plan};
-use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training};
+use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::losses::Loss;
@@ -12,10 +12,10 @@ use plimsoll_plan::lower::Facts;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::DType;
-use plimsoll_plan::strategy::Strategy;
+use plimsoll_plan::strategy::{Strategy, cheap};
 use plimsoll_runtime::proof::{Apart, Poisoned};
 use plimsoll_runtime::{Cpu, Device, Error, Trainer};
-use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { std::env::var("CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(200) }, failure_persistence: None, ..Default::default() })]
@@ -60,6 +60,31 @@ proptest! {
             prop_assert_eq!(&bits, &saved);
         }
         prop_assert_eq!(&saved, &train_plan(&thorough, Apart::new(alone()), 4), "apart");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..Default::default() })]
+
+    /// Products, dropout and batch normalization that run again give the same bits, and running statistics move once.
+    #[test]
+    fn recomputation_changes_nothing(recipe in recipes(false), dropped in any::<u64>(), forgotten in any::<u64>()) {
+        let graph = network(&recipe);
+        let facts = Facts::new(&graph, true);
+        let saved = cheap::saved(&graph, &facts);
+        let chosen = |bits: u64| -> Vec<ValueId> {
+            let values = (graph.inputs.len() as u32..graph.types.len() as u32).map(ValueId);
+            values.filter(|value| saved[value.index()] && bits >> (value.0 % 64) & 1 == 1).collect()
+        };
+        let plain = Strategy::plain(&graph, &facts);
+        let order = cheap::order_forgetting(&graph, &facts, &chosen(dropped), &chosen(dropped & forgotten));
+        let again = Strategy { order, ..plain.clone() };
+        let [plain, again] =
+            [plain, again].map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap());
+        let alone = || Cpu::with_threads(1).unwrap();
+        let bits = train_plan(&plain, alone(), 4);
+        prop_assert_eq!(&bits, &train_plan(&again, Poisoned::new(alone()), 4));
+        prop_assert_eq!(&bits, &train_plan(&again, Apart::new(alone()), 4), "apart");
     }
 }
 

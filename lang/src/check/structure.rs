@@ -110,11 +110,21 @@ pub(super) fn forward_can_reach_every_member(source: &Source, report: &mut Repor
 /// A budget for training is for a network that is trained, and a reserve leaves something of a budget.
 pub(super) fn training_and_its_budget_come_together(source: &Source, report: &mut Report) {
     let Some(network) = &source.network else { return };
+    if let (Some(without), None) = (&network.without, &network.train) {
+        let help = "leave it out: savings are for a training step";
+        report.error(without.place, "`#[without]`, but the network is not trained", help);
+    }
     let Some(budget) = &network.budget else { return };
     if let (Some(train), None, None) = (&budget.train, &budget.infer, &network.train) {
         let help =
             "add `#[train(batch = 32, optimizer = adam(lr = 1e-3), loss = cross_entropy)]`, or write `infer = ..`";
         report.error(train.place, "a budget for training, but the network is not trained", help);
+    }
+    if let Some(recompute) = budget.recompute
+        && (budget.train.is_none() || network.train.is_none())
+    {
+        let help = "leave it out: inference keeps nothing that could be computed again";
+        report.error(recompute, "`recompute` is for a budget of training", help);
     }
     if let Some(reserve) = &budget.reserve {
         let budgets = budget.train.iter().chain(&budget.infer);

@@ -107,6 +107,7 @@ impl Lowering<'_, '_> {
             budget.train = declared.train.filter(|_| training.is_some()).map(|amount| amount.bytes);
             budget.infer = declared.infer.map(|amount| amount.bytes);
             budget.reserve = declared.reserve.map_or(0, |amount| amount.bytes);
+            budget.recompute = declared.recompute.is_some();
             budget.units = declared.units();
         }
         // `Some(None)`: declared, but wrong, which was reported.
@@ -123,7 +124,10 @@ impl Lowering<'_, '_> {
         }
         let builder = std::mem::replace(&mut self.builder, plimsoll_plan::graph::GraphBuilder::new(""));
         match builder.finish(output, training, inference.flatten(), budget) {
-            Ok(graph) if self.learns(network, &graph) => (training_known && inference_known).then_some(graph),
+            Ok(mut graph) if self.learns(network, &graph) => {
+                graph.without = network.without.as_ref().map_or(Vec::new(), |without| without.savings.clone());
+                (training_known && inference_known).then_some(graph)
+            }
             Ok(_) => None,
             Err(error) => {
                 let forward = network.body.forward.as_ref().and_then(|forward| forward.output.as_ref());

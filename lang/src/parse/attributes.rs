@@ -1,17 +1,18 @@
-//! Attributes: `#[train(...)]`, `#[infer(...)]` and `#[budget(...)]` on the network, `#[freeze]` on a member,
-//! documentation comments, and Rust's own attributes, which are passed on.
+//! Attributes: `#[train(...)]`, `#[infer(...)]`, `#[budget(...)]` and `#[without(...)]` on the network, `#[freeze]` on a
+//! member, documentation comments, and Rust's own attributes, which are passed on.
 
+use plimsoll_plan::strategy::Saving;
 use plimsoll_plan::units::{UNITS, Units};
 use proc_macro2::{Delimiter, Group as TokenGroup, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 use syn::Lit;
 
 use super::tokens::Group;
 use super::{Parser, Tokens};
-use crate::ast::{Amount, Budget, Name, Place, Settings};
+use crate::ast::{Amount, Budget, Name, Place, Settings, Without};
 use crate::suggest;
 
 /// Attributes of the language that may stand on a network.
-const NETWORK_ATTRIBUTES: &[&str] = &["train", "infer", "budget"];
+const NETWORK_ATTRIBUTES: &[&str] = &["train", "infer", "budget", "without"];
 
 /// Rust's attributes that mean something on the generated type.
 const RUST_ATTRIBUTES: &[&str] = &[
@@ -30,7 +31,7 @@ const RUST_ATTRIBUTES: &[&str] = &[
 ];
 
 /// What `#[budget]` takes, for messages.
-const BUDGET_FORMS: &str = "write `#[budget(12 GB)]`, `#[budget(train = 12 GB, infer = 1 GB)]`, and `reserve = 600 MB` beside them if you like";
+const BUDGET_FORMS: &str = "write `#[budget(12 GB)]`, `#[budget(train = 12 GB, infer = 1 GB)]`, and `reserve = 600 MB` or `recompute` beside them if you like";
 
 /// The attributes before a network.
 #[derive(Default)]
@@ -40,6 +41,7 @@ pub(super) struct NetworkAttributes {
     pub train: Option<Settings>,
     pub infer: Option<Settings>,
     pub budget: Option<Budget>,
+    pub without: Option<Without>,
     /// The first one, if there is any.
     pub first: Option<Place>,
 }
@@ -82,6 +84,13 @@ impl Parser<'_> {
                     }
                     found.budget = found.budget.or(budget);
                 }
+                "without" => {
+                    let without = self.without(&name, &mut attribute.inside);
+                    if found.without.is_some() && without.is_some() {
+                        self.report.error(&name, "a second `#[without]`", "put all names into one");
+                    }
+                    found.without = found.without.or(without);
+                }
                 "precision" => {
                     let message = "`#[precision]` is not yet in this version";
                     self.report.error(whole, message, "leave it out: networks compute in f32");
@@ -97,7 +106,7 @@ impl Parser<'_> {
                     let help = suggest::help(
                         text,
                         known,
-                        "a network takes `#[train]`, `#[infer]`, `#[budget]`, documentation and Rust's lints and derives",
+                        "a network takes `#[train]`, `#[infer]`, `#[budget]`, `#[without]`, documentation and Rust's lints and derives",
                     );
                     self.report.error(&name, format!("unknown attribute `{text}`"), help);
                 }
@@ -111,7 +120,7 @@ impl Parser<'_> {
         let mut found = MemberAttributes::default();
         while let Some((name, attribute)) = self.attribute(tokens) {
             let whole = Place::from(&name).to(attribute.last);
-            if !["train", "infer", "budget", "precision"].contains(&name.text.as_str()) {
+            if !["train", "infer", "budget", "without", "precision"].contains(&name.text.as_str()) {
                 self.not_inner(&attribute);
             }
             match name.text.as_str() {
@@ -123,7 +132,7 @@ impl Parser<'_> {
                         self.report.error(whole, message, "write `#[freeze]` alone before the member");
                     }
                 }
-                text @ ("train" | "infer" | "budget" | "precision") => {
+                text @ ("train" | "infer" | "budget" | "without" | "precision") => {
                     let message = format!("`#[{text}]` belongs on the network, not here");
                     self.report.error(whole, message, "move it above `struct`");
                 }
@@ -216,13 +225,21 @@ impl Parser<'_> {
             return None;
         };
         let place = Place::from(name).to(group.place);
-        let mut budget = Budget { train: None, infer: None, reserve: None, place };
+        let mut budget = Budget { train: None, infer: None, reserve: None, recompute: None, place };
         let mut inside = group.tokens;
         let mut readable = true;
-        let amounts = self.separated(&mut inside, |parser, tokens| {
+        let mut amounts = Vec::new();
+        self.separated(&mut inside, |parser, tokens| {
+            if let Some(recompute) = tokens.word("recompute") {
+                if budget.recompute.replace(recompute.into()).is_some() {
+                    parser.report.error(recompute, "`recompute` is given twice", BUDGET_FORMS);
+                }
+                return Some(());
+            }
             let amount = parser.budget_item(tokens);
             readable &= amount.is_some();
-            amount
+            amounts.push(amount?);
+            Some(())
         });
         let both = amounts.iter().any(|(name, _)| name.is_none());
         for (name, amount) in &amounts {
@@ -254,6 +271,40 @@ impl Parser<'_> {
         readable.then_some(budget)
     }
 
+    /// `(momentum_gradients, row_tiles)`.
+    fn without(&mut self, name: &Name, tokens: &mut Tokens) -> Option<Without> {
+        let names = || Saving::ALL.map(Saving::name).join(", ");
+        let Some(group) = tokens.group(Delimiter::Parenthesis) else {
+            let help = format!("write `#[without(row_tiles)]`; there are {}", names());
+            self.report.error(name, "`#[without]` needs the names of savings", help);
+            return None;
+        };
+        let place = Place::from(name).to(group.place);
+        let mut inside = group.tokens;
+        if inside.at_end() {
+            self.report.error(place, "`#[without]` names no saving", format!("there are {}", names()));
+        }
+        let mut savings = Vec::new();
+        self.separated(&mut inside, |parser, tokens| {
+            let Some(name) = tokens.name() else {
+                return parser.expected("the name of a saving", &format!("there are {}", names()), tokens);
+            };
+            match Saving::find(&name.text) {
+                Some(saving) if savings.contains(&saving) => {
+                    parser.report.error(&name, format!("`{name}` is given twice"), "name each saving once");
+                }
+                Some(saving) => savings.push(saving),
+                None => {
+                    let help =
+                        suggest::help(&name.text, Saving::ALL.map(Saving::name), &format!("there are {}", names()));
+                    parser.report.error(&name, format!("unknown saving `{name}`"), help);
+                }
+            }
+            Some(())
+        });
+        Some(Without { savings, place })
+    }
+
     /// `12 GB` or `train = 12 GB`.
     fn budget_item(&mut self, tokens: &mut Tokens) -> Option<(Option<Name>, Amount)> {
         let name = tokens.name_before('=');
@@ -265,11 +316,6 @@ impl Parser<'_> {
                 text => suggest::help(text, ["train", "infer", "reserve"], BUDGET_FORMS),
             };
             self.report.error(name, format!("unknown budget `{name}`"), help);
-            return None;
-        }
-        if let Some(recompute) = tokens.word("recompute") {
-            let help = "leave it out, and reduce the batch or raise the budget instead";
-            self.report.error(recompute, "`recompute` is not yet in this version", help);
             return None;
         }
         Some((name, self.amount(tokens)?))

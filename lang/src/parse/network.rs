@@ -54,7 +54,8 @@ impl Parser<'_> {
 
     fn no_network_attributes(&mut self, attributes: &NetworkAttributes) {
         let settings = attributes.train.as_ref().or(attributes.infer.as_ref()).map(|s| s.place);
-        let place = settings.or(attributes.budget.as_ref().map(|b| b.place));
+        let place = settings.or(attributes.budget.as_ref().map(|budget| budget.place));
+        let place = place.or(attributes.without.as_ref().map(|without| without.place));
         if let Some(place) = place {
             self.report.error(place, "this attribute belongs on the network, not on a block", "move it above `struct`");
         } else if attributes.docs.len() < attributes.passed_on.len()
@@ -122,13 +123,14 @@ impl Parser<'_> {
         if !may_be_an_item {
             return None;
         }
-        let NetworkAttributes { passed_on, docs, train, infer, budget, .. } = attributes;
+        let NetworkAttributes { passed_on, docs, train, infer, budget, without, .. } = attributes;
         Some(Network {
             attributes: passed_on,
             docs,
             train,
             infer,
             budget,
+            without,
             visibility,
             ident,
             name,

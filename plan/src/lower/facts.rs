@@ -4,6 +4,7 @@
 use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
+use crate::strategy::cheap::forward_cost;
 
 /// Facts about nodes and values that hold in every order of steps.
 pub struct Facts {
@@ -21,6 +22,8 @@ pub struct Facts {
     pub source: Vec<ValueId>,
     /// For each node, whether any of its parameters is trained.
     pub trains: Vec<bool>,
+    /// What each node's forward pass costs for one sample, as [`forward_cost`](crate::strategy::cheap::forward_cost) counts.
+    pub cost: Vec<u64>,
 }
 
 impl Facts {
@@ -35,10 +38,13 @@ impl Facts {
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
             trains: vec![false; nodes],
+            cost: Vec::with_capacity(nodes),
         };
         for (node, n) in graph.nodes.iter().enumerate() {
             let output = graph.value_of(node);
-            let memory = n.layer.rule().memory(&graph.value_types(&n.inputs), graph.value_type(output));
+            let inputs = graph.value_types(&n.inputs);
+            let memory = n.layer.rule().memory(&inputs, graph.value_type(output));
+            facts.cost.push(forward_cost(n.layer.rule(), &inputs, graph.value_type(output)));
             let is_view = memory.output == Output::View || (!training && memory.identity_in_inference);
             facts.is_view[output.index()] = is_view;
             if let (true, Some(input)) = (is_view, n.inputs.first()) {
@@ -93,6 +99,12 @@ impl Facts {
     pub fn backward_reads_output(&self, graph: &Graph, node: usize) -> bool {
         let inputs = &graph.nodes[node].inputs;
         self.memory[node].keeps_output && inputs.iter().any(|input| self.needs_gradient[input.index()])
+    }
+
+    /// What a training step costs for one sample: backward takes twice as long as forward.
+    pub fn step_cost(&self) -> u64 {
+        let live = self.cost.iter().zip(&self.live).filter(|(_, live)| **live);
+        live.map(|(cost, _)| *cost).fold(0, u64::saturating_add).saturating_mul(3)
     }
 
     /// The values that a node's backward pass reads, each by its [`source`](Facts::source).

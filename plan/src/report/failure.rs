@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::footprint::{Footprint, Peak};
-use crate::graph::{Graph, MAX_BATCH};
+use crate::graph::{Budget, Graph, MAX_BATCH};
 use crate::optimizers::Optimizer;
 use crate::plan::Plan;
 use crate::what_if::{arena_budget, largest_batch, lighter_optimizers};
@@ -15,16 +15,29 @@ pub fn training_failure(plan: &Plan, footprint: &Footprint) -> Option<String> {
     let limit = arena_budget(budget, plan.graph.budget.reserve);
     (plan.peak_bytes() > limit).then(|| {
         let mut what = format!("training at batch {}", footprint.batch);
+        if plan.graph.budget.recompute {
+            what += " with all computed again that helps";
+        }
         if training.placement.length < plan.peak_bytes() {
             what += &format!(" with evaluation at batch {}", plan.graph.inference_batch());
         }
         let mut message = headline(plan, &what, plan.peak_bytes(), budget);
         write_peak(&mut message, plan);
-        write_remedies(&mut message, plan, training_remedies(plan, footprint, limit), || {
+        let again = recompute_remedy(plan, limit);
+        let recomputes = again.as_ref().is_some_and(|remedy| remedy.bytes <= limit);
+        let too_much = again.as_ref().filter(|_| !recomputes).map(|remedy| remedy.bytes);
+        let remedies = training_remedies(plan, footprint, limit, again.filter(|_| recomputes));
+        write_remedies(&mut message, plan, remedies, || {
             let sgd = Optimizer::by_name("sgd").expect("there is such an optimizer");
             let least = plan.graph.clone().batch(1).infer_batch(1).optimizer(sgd);
             format!("`batch = 1` with `optimizer = sgd` needs {}", need(plan, least))
         });
+        if let Some(bytes) = too_much {
+            let needs = plan.graph.budget.units.format(bytes);
+            let batch = footprint.batch;
+            write!(message, "\nthe smallest need at batch {batch}, with `recompute`: {needs}")
+                .expect("strings take any text");
+        }
         message
     })
 }
@@ -99,9 +112,12 @@ fn write_remedies(message: &mut String, plan: &Plan, remedies: Vec<Remedy>, leas
         return;
     }
     message.push_str("\nwhat would fit:");
-    for Remedy { change, bytes } in remedies {
+    for Remedy { change, bytes, compute } in remedies {
         let needs = plan.graph.budget.units.format(bytes);
         write!(message, "\n  {change}: needs {needs}").expect("strings take any text");
+        if let Some(compute) = compute {
+            write!(message, ", {compute:.2}x the compute").expect("strings take any text");
+        }
     }
 }
 
@@ -116,24 +132,27 @@ struct Remedy {
     change: String,
     /// What the network needs then.
     bytes: u64,
+    /// The compute of a step then, over that of now, where it is more.
+    compute: Option<f64>,
 }
 
 impl Remedy {
     /// `change`, if the network that it leads to stays within the limit, which planning it tells.
     fn new(change: String, graph: Graph, limit: u64) -> Option<Remedy> {
         let bytes = graph.plan().ok()?.peak_bytes();
-        (bytes <= limit).then_some(Remedy { change, bytes })
+        (bytes <= limit).then_some(Remedy { change, bytes, compute: None })
     }
 }
 
 /// What would fit, each checked by planning it.
-fn training_remedies(plan: &Plan, footprint: &Footprint, limit: u64) -> Vec<Remedy> {
+fn training_remedies(plan: &Plan, footprint: &Footprint, limit: u64, again: Option<Remedy>) -> Vec<Remedy> {
     let graph = &plan.graph;
     let batch = footprint.max_batch.unwrap_or(0);
     let mut remedies = Vec::new();
     if batch > 0 {
         remedies.extend(Remedy::new(format!("batch = {batch}"), graph.clone().batch(batch), limit));
     }
+    remedies.extend(again);
     remedies.extend(evaluation_remedy(plan, limit));
     let no_batch_fits = remedies.is_empty();
     for (text, optimizer) in lighter_optimizers(graph) {
@@ -149,6 +168,33 @@ fn training_remedies(plan: &Plan, footprint: &Footprint, limit: u64) -> Vec<Reme
     }
     remedies.extend(inference_remedy(plan, limit));
     remedies
+}
+
+/// The network with activations computed again, whether or not it fits then. Nothing where training alone fits, and where
+/// that is declared already.
+fn recompute_remedy(plan: &Plan, limit: u64) -> Option<Remedy> {
+    let training = plan.training.as_ref()?;
+    if plan.graph.budget.recompute || training.placement.length <= limit {
+        return None;
+    }
+    let again = plan.graph.clone().recompute().plan().ok()?;
+    let compute = again.training.as_ref()?.compute(&plan.graph) / training.compute(&plan.graph);
+    Some(Remedy { change: budget_with_recompute(plan), bytes: again.peak_bytes(), compute: Some(compute) })
+}
+
+/// The budget as it is written, and `recompute` beside.
+fn budget_with_recompute(plan: &Plan) -> String {
+    let Budget { train, infer, reserve, units, .. } = plan.graph.budget;
+    let amount = |name: &str, bytes: u64| format!("{name}{}, ", units.format_declared(bytes));
+    let amounts = match (train, infer) {
+        (Some(train), Some(infer)) if train == infer => amount("", train),
+        (train, infer) => {
+            let train = train.map(|bytes| amount("train = ", bytes));
+            train.unwrap_or_default() + &infer.map(|bytes| amount("infer = ", bytes)).unwrap_or_default()
+        }
+    };
+    let reserve = if reserve > 0 { amount("reserve = ", reserve) } else { String::new() };
+    format!("#[budget({amounts}{reserve}recompute)]")
 }
 
 /// A smaller batch for evaluation, where that is too large whatever the batch of training.

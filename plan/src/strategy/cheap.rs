@@ -4,11 +4,12 @@
 use std::ops::Range;
 
 use crate::graph::{Graph, ValueId};
-use crate::layers::Layer;
+use crate::layers::{Layer, Rule};
 use crate::lower::Facts;
 use crate::order::{self, Action};
 use crate::placement::{Live, align_up};
 use crate::schedule::{Content, Schedule};
+use crate::shape::ValueType;
 
 /// What one byte moved costs, in floating-point operations: about what processors of this decade compute while memory moves
 /// a byte.
@@ -17,23 +18,16 @@ const OPERATIONS_PER_BYTE: u64 = 8;
 /// A value is cheap if computing it again costs no more than this part of the step.
 const CHEAP_PART: u64 = 100;
 
-/// What a node's forward pass costs for one sample: multiply-adds times two, and bytes moved.
-pub fn forward_cost(graph: &Graph, node: usize) -> u64 {
-    let n = &graph.nodes[node];
-    let inputs = graph.value_types(&n.inputs);
-    let output = graph.value_type(graph.value_of(node));
-    let products = n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2);
-    let elements = inputs.iter().chain([output]).map(|value| value.elements().saturating_mul(value.dtype.bytes()));
-    let bytes = elements.fold(0, u64::saturating_add);
-    products.saturating_add(bytes.saturating_mul(OPERATIONS_PER_BYTE))
+/// What a layer's forward pass costs for one sample: multiply-adds times two, and bytes moved.
+pub fn forward_cost(rule: &dyn Rule, inputs: &[ValueType], output: &ValueType) -> u64 {
+    let products = rule.multiply_adds(inputs, output).unwrap_or(u64::MAX).saturating_mul(2);
+    let bytes = inputs.iter().chain([output]).map(|value| value.elements().saturating_mul(value.dtype.bytes()));
+    products.saturating_add(bytes.fold(0, u64::saturating_add).saturating_mul(OPERATIONS_PER_BYTE))
 }
 
 /// The most that computing a value again may cost.
-pub fn limit(graph: &Graph, facts: &Facts) -> u64 {
-    let live = (0..graph.nodes.len()).filter(|&node| facts.live[node]);
-    let forward = live.map(|node| forward_cost(graph, node)).fold(0, u64::saturating_add);
-    // Backward takes twice as long as forward.
-    forward.saturating_mul(3) / CHEAP_PART
+pub fn limit(facts: &Facts) -> u64 {
+    facts.step_cost() / CHEAP_PART
 }
 
 /// Values that are read by a backward pass, and are computed again from what is there anyway at no more than a cost.
@@ -49,8 +43,8 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
             again.push(again[source.index()]);
             continue;
         }
-        let inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
-        let cost = inputs.fold(Some(forward_cost(graph, node)), |total, input| total?.checked_add(input?));
+        let mut inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
+        let cost = inputs.try_fold(facts.cost[node], |total, input| total.checked_add(input?));
         // What is larger than the value itself is not to be made again, and kept from then on, for its sake.
         let bytes = |value: ValueId| graph.value_type(value).size().bytes(1);
         let is_smaller = |input: &ValueId| {
@@ -79,7 +73,7 @@ fn is_cheap(graph: &Graph, node: usize) -> bool {
 }
 
 /// For each value, whether a backward pass reads it.
-fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
+pub fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
     let mut saved = vec![false; graph.types.len()];
     for node in order::backward_nodes(graph, facts) {
         facts.backward_reads(graph, node as usize).for_each(|value| saved[value.index()] = true);
@@ -90,18 +84,39 @@ fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
 /// Forward, the loss and back, where each dropped value is computed again when backward first reads it, and then kept until
 /// the last time.
 pub fn order(graph: &Graph, facts: &Facts, dropped: &[ValueId]) -> Vec<Action> {
+    order_forgetting(graph, facts, dropped, &[])
+}
+
+/// As [`order`], but of the dropped values some are `forgotten`: computed again for the sake of another value, they are
+/// dropped again, and computed once more for their own.
+pub fn order_forgetting(graph: &Graph, facts: &Facts, dropped: &[ValueId], forgotten: &[ValueId]) -> Vec<Action> {
     let mut order = order::forward(graph, facts);
     order.push(Action::Loss);
-    let mut there = saved(graph, facts);
-    there[..graph.inputs.len()].fill(true);
-    dropped.iter().for_each(|value| there[value.index()] = false);
+    let mut there = there(graph, &saved(graph, facts), dropped);
     for node in order::backward_nodes(graph, facts) {
-        for value in facts.backward_reads(graph, node as usize) {
-            remake(graph, facts, value, &mut there, &mut order);
+        backward(graph, facts, node, &mut there, &mut order);
+        if forgotten.iter().any(|value| there[value.index()]) {
+            let read: Vec<ValueId> = facts.backward_reads(graph, node as usize).collect();
+            forgotten.iter().filter(|value| !read.contains(value)).for_each(|value| there[value.index()] = false);
         }
-        order.push(Action::Backward(node));
     }
     order
+}
+
+/// For each value, whether it is there when backward begins.
+pub fn there(graph: &Graph, saved: &[bool], dropped: &[ValueId]) -> Vec<bool> {
+    let mut there = saved.to_vec();
+    there[..graph.inputs.len()].fill(true);
+    dropped.iter().for_each(|value| there[value.index()] = false);
+    there
+}
+
+/// A node's backward action, after those that compute again what it reads and is not there.
+pub fn backward(graph: &Graph, facts: &Facts, node: u32, there: &mut [bool], order: &mut Vec<Action>) {
+    for value in facts.backward_reads(graph, node as usize) {
+        remake(graph, facts, value, there, order);
+    }
+    order.push(Action::Backward(node));
 }
 
 /// The actions that compute a value again, and before it what it is computed from.
@@ -132,12 +147,19 @@ fn remake(graph: &Graph, facts: &Facts, value: ValueId, there: &mut [bool], orde
 
 /// Of all values that could be dropped, those that the peak asks for. The others are kept wherever that stays below the peak
 /// that is reached by dropping all; the most expensive ones are kept first.
-pub fn needed(graph: &Graph, candidates: &[ValueId], schedule: &Schedule, live: &Live, margin: u64) -> Vec<ValueId> {
+pub fn needed(
+    graph: &Graph,
+    facts: &Facts,
+    candidates: &[ValueId],
+    schedule: &Schedule,
+    live: &Live,
+    margin: u64,
+) -> Vec<ValueId> {
     let batch = graph.declared_batch();
     let mut room: Vec<u64> = live.steps.iter().map(|bytes| (live.most - bytes).saturating_sub(margin)).collect();
     let gaps = gaps(graph, schedule);
     let mut by_cost: Vec<(u64, ValueId)> =
-        candidates.iter().map(|&value| (forward_cost(graph, value.index() - graph.inputs.len()), value)).collect();
+        candidates.iter().map(|&value| (facts.cost[value.index() - graph.inputs.len()], value)).collect();
     by_cost.sort_unstable_by(|a, b| b.cmp(a));
     let mut dropped = Vec::new();
     for (_, value) in by_cost {

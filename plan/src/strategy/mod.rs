@@ -5,16 +5,19 @@
 //! Each way to save memory is a [`Saving`] with a file of its own here, and can be switched off by `#[without(..)]`.
 
 pub mod cheap;
+pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
+pub mod stages;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Graph;
+use crate::graph::{Graph, ValueId};
 use crate::lower::{self, Facts};
 use crate::optimizers::Optimizer;
 use crate::order::{self, Action};
 use crate::placement::Live;
+use crate::schedule::Schedule;
 pub use saving::Saving;
 
 /// The planner's decisions for one schedule.
@@ -37,50 +40,6 @@ impl Strategy {
     /// A pass of inference.
     pub fn inference(graph: &Graph, facts: &Facts) -> Strategy {
         Strategy { order: order::forward(graph, facts), momentum_gradients: false, row_tiles: Vec::new() }
-    }
-
-    /// Training steps with every saving that is not switched off, the best first. The first drops no more values than the
-    /// peak asks for. Those after it are tried where that one can't be placed as low as it could be.
-    pub fn training(graph: &Graph, facts: &Facts) -> Vec<Strategy> {
-        let plain = Strategy {
-            momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
-            ..Strategy::plain(graph, facts)
-        };
-        let row_tiles = if graph.uses(Saving::RowTiles) && !plain.momentum_gradients {
-            row_tiles::candidates(graph, facts)
-        } else {
-            Vec::new()
-        };
-        let dropped = if graph.uses(Saving::CheapRecomputation) {
-            cheap::candidates(graph, facts, cheap::limit(graph, facts))
-        } else {
-            Vec::new()
-        };
-        if dropped.is_empty() && row_tiles.is_empty() {
-            return vec![plain];
-        }
-        let order = cheap::order(graph, facts, &dropped);
-        let all = Strategy { order, row_tiles, ..plain.clone() };
-        let batch = graph.declared_batch();
-        let lower = |strategy: &Strategy| lower::training(graph, facts, strategy);
-        let schedule = lower(&all);
-        // Sizes that pass 64 bits are reported when the plan is placed.
-        let Some((live, _)) = Live::at(&schedule, batch) else { return vec![plain] };
-        let most = |strategy: &Strategy| Live::at(&lower(strategy), batch).map_or(u64::MAX, |(live, _)| live.most);
-        if most(&plain) <= live.most {
-            return vec![plain, all];
-        }
-        // Values kept right up to the peak are harder to place than with a little room to spare.
-        let mut strategies: Vec<Strategy> = Vec::new();
-        for margin in [0, live.most / 64, live.most / 16] {
-            let needed = cheap::needed(graph, &dropped, &schedule, &live, margin);
-            let some = Strategy { order: cheap::order(graph, facts, &needed), ..all.clone() };
-            if needed != dropped && !strategies.contains(&some) && most(&some) <= live.most {
-                strategies.push(some);
-            }
-        }
-        strategies.push(all);
-        strategies
     }
 
     /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs.
@@ -108,6 +67,75 @@ impl Strategy {
             None if !sorted => Err("the nodes that are updated by rows are not in order".to_string()),
             None => Ok(()),
         }
+    }
+}
+
+/// Training steps with every saving that is not switched off, with their schedules, the best first: it drops no more values
+/// than the peak asks for. Those after it are for where that one can't be placed as low as it could be.
+pub struct Strategies<'g> {
+    graph: &'g Graph,
+    facts: &'g Facts,
+    plain: Option<(Strategy, Schedule)>,
+    /// Everything dropped that is cheap, with the live bytes, where there is anything.
+    all: Option<(Strategy, Schedule, Live)>,
+    dropped: Vec<ValueId>,
+    /// The parts of the peak that are left as room to spare: values kept right up to it are harder to place.
+    margins: std::slice::Iter<'static, u64>,
+}
+
+impl<'g> Strategies<'g> {
+    /// The strategies of a network.
+    pub fn new(graph: &'g Graph, facts: &'g Facts) -> Strategies<'g> {
+        const MARGINS: &[u64] = &[u64::MAX, 64, 16];
+        let plain = Strategy {
+            momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
+            ..Strategy::plain(graph, facts)
+        };
+        let by_rows = graph.uses(Saving::RowTiles) && !plain.momentum_gradients;
+        let row_tiles = if by_rows { row_tiles::candidates(graph, facts) } else { Vec::new() };
+        let recomputes = graph.uses(Saving::CheapRecomputation);
+        let dropped = if recomputes { cheap::candidates(graph, facts, cheap::limit(facts)) } else { Vec::new() };
+        let with_schedule = |strategy: Strategy| {
+            let schedule = lower::training(graph, facts, &strategy);
+            (strategy, schedule)
+        };
+        let mut strategies = Strategies { graph, facts, plain: None, all: None, dropped, margins: MARGINS.iter() };
+        if !strategies.dropped.is_empty() || !row_tiles.is_empty() {
+            let order = cheap::order(graph, facts, &strategies.dropped);
+            let (all, schedule) = with_schedule(Strategy { order, row_tiles, ..plain.clone() });
+            let live = Live::at(&schedule, graph.declared_batch());
+            strategies.all = live.map(|(live, _)| (all, schedule, live));
+        }
+        let (plain, schedule) = with_schedule(plain);
+        let most = Live::at(&schedule, graph.declared_batch()).map_or(u64::MAX, |(live, _)| live.most);
+        // Sizes that pass 64 bits are reported when the plan is placed.
+        if strategies.all.as_ref().is_none_or(|(.., all)| most <= all.most) {
+            strategies.plain = Some((plain, schedule));
+            strategies.margins = [].iter();
+        }
+        strategies
+    }
+}
+
+impl Iterator for Strategies<'_> {
+    type Item = (Strategy, Schedule);
+
+    fn next(&mut self) -> Option<(Strategy, Schedule)> {
+        if let Some(plain) = self.plain.take() {
+            return Some(plain);
+        }
+        let (all, schedule, live) = self.all.as_ref()?;
+        for margin in self.margins.by_ref() {
+            let needed = cheap::needed(self.graph, self.facts, &self.dropped, schedule, live, live.most / margin);
+            let order = cheap::order(self.graph, self.facts, &needed);
+            let some = Strategy { order, ..all.clone() };
+            let schedule = lower::training(self.graph, self.facts, &some);
+            let most = Live::at(&schedule, self.graph.declared_batch()).map(|(live, _)| live.most);
+            if needed != self.dropped && most.is_some_and(|most| most <= live.most) {
+                return Some((some, schedule));
+            }
+        }
+        self.all.take().map(|(all, schedule, _)| (all, schedule))
     }
 }
 

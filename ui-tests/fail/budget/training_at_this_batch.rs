@@ -1,9 +1,9 @@
-// The design's own example: VGG-16 on a card with room for 3 GB.
+// The design's own example: VGG-16 on a card with room for 3 GB, at batch 48.
 
 use plimsoll::network;
 
 network! {
-    #[train(batch = 32, optimizer = sgd(lr = 0.01, momentum = 0.9), loss = cross_entropy)]
+    #[train(batch = 48, optimizer = sgd(lr = 0.01, momentum = 0.9), loss = cross_entropy)]
     #[budget(3 GB)]
     pub struct Vgg16(image: f32[3, 224, 224]) {
         features: [
