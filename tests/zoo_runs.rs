@@ -3,58 +3,17 @@
 //!
 //! Takes about a minute on two cores. `cargo test --test zoo_runs -- NAME` runs the networks whose names have NAME in them.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+#[path = "../runtime/tests/counting/mod.rs"]
+mod counting;
+
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
+use counting::{ALLOCATIONS, ARENA_BYTES};
 use plimsoll::data::Random;
 use plimsoll::plan::graph::Graph;
-use plimsoll::plan::placement::ALIGNMENT;
 use plimsoll::plan::shape::DType;
 use plimsoll::{Cpu, Network, Slice, Trainer};
-
-/// The system's allocator, counted.
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of allocations that are aligned as arenas are.
-static ARENA_BYTES: AtomicU64 = AtomicU64::new(0);
-
-fn count(layout: Layout) {
-    ALLOCATIONS.fetch_add(1, SeqCst);
-    if layout.align() as u64 == ALIGNMENT {
-        ARENA_BYTES.fetch_add(layout.size() as u64, SeqCst);
-    }
-}
-
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 macro_rules! zoo {
     ($($file:literal $module:ident $network:ident;)*) => {

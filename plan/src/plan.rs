@@ -6,9 +6,9 @@ use crate::arena::Effort;
 use crate::consistency;
 use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
-use crate::placement::{Placement, PlanError};
+use crate::placement::{Live, Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, Strategy, recompute};
+use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -30,7 +30,8 @@ impl Planned {
     /// A batch out of range, or sizes that pass 64 bits.
     fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let facts = Facts::new(graph, true);
+        let most = |facts: &Facts| Strategies::new(graph, facts).most;
+        let facts = in_best_sequence(graph, Facts::new(graph, true), most);
         let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
         let mut best: Option<Planned> = None;
         for (strategy, schedule) in Strategies::new(graph, &facts) {
@@ -104,9 +105,11 @@ impl Planned {
     /// A batch out of range, or sizes that pass 64 bits.
     fn inference(graph: &Graph) -> Result<Planned, PlanError> {
         check_batch(graph.inference_batch())?;
-        let facts = Facts::new(graph, false);
-        let strategy = Strategy::inference(graph, &facts);
-        let schedule = lower::inference(graph, &facts, &strategy);
+        let lower = |facts: &Facts| lower::inference(graph, facts, &Strategy::inference(facts));
+        let batch = graph.inference_batch();
+        let most = |facts: &Facts| Live::at(&lower(facts), batch).map_or(u64::MAX, |(live, _)| live.most);
+        let facts = in_best_sequence(graph, Facts::new(graph, false), most);
+        let (strategy, schedule) = (Strategy::inference(&facts), lower(&facts));
         let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
         Ok(Planned { strategy, schedule, placement })
     }

@@ -6,7 +6,7 @@ use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::strategy::Strategies;
+use crate::strategy::{Strategies, in_best_sequence};
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -56,10 +56,13 @@ fn may_fit(graph: &Graph, batch: u64, limit: u64) -> bool {
         return true;
     }
     let graph = graph.clone().batch(batch);
-    let facts = Facts::new(&graph, true);
-    let least = Strategies::new(&graph, &facts).next();
-    let live = least.and_then(|(_, schedule)| Live::at(&schedule, batch));
-    live.is_some_and(|(live, _)| live.most <= limit)
+    let most = |facts: &Facts| {
+        let best = Strategies::new(&graph, facts).next();
+        let live = best.and_then(|(_, schedule)| Live::at(&schedule, batch));
+        live.map_or(u64::MAX, |(live, _)| live.most)
+    };
+    let facts = in_best_sequence(&graph, Facts::new(&graph, true), most);
+    most(&facts) <= limit
 }
 
 struct Question<'p> {

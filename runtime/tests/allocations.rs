@@ -1,57 +1,14 @@
 //! Counts every allocation of the process: a trainer allocates its arena once, and a step nothing at all.
 
 mod common;
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Batch, network};
-use plimsoll_plan::placement::ALIGNMENT;
+use counting::{ALLOCATIONS, ARENA_BYTES};
 use plimsoll_runtime::philox::{Purpose, Stream};
 use plimsoll_runtime::{Cpu, Predictor, Trainer};
-
-/// The system's allocator, counted.
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of allocations that are aligned as arenas are.
-static ARENA_BYTES: AtomicU64 = AtomicU64::new(0);
-
-fn count(layout: Layout) {
-    ALLOCATIONS.fetch_add(1, SeqCst);
-    if layout.align() as u64 == ALIGNMENT {
-        ARENA_BYTES.fetch_add(layout.size() as u64, SeqCst);
-    }
-}
-
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(layout);
-        // SAFETY: as the caller promised.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A program of its own, without the test harness, whose thread would allocate meanwhile.
 fn main() {

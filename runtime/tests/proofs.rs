@@ -34,7 +34,7 @@ proptest! {
 /// The plan that saves nothing, and the one that saves whatever can be saved.
 fn plain_and_thorough(graph: &Graph) -> [Plan; 2] {
     let facts = Facts::new(graph, true);
-    [Strategy::plain(graph, &facts), Strategy::thorough(graph, &facts)]
+    [Strategy::plain(&facts), Strategy::thorough(graph, &facts)]
         .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap())
 }
 
@@ -76,7 +76,7 @@ proptest! {
             let values = (graph.inputs.len() as u32..graph.types.len() as u32).map(ValueId);
             values.filter(|value| saved[value.index()] && bits >> (value.0 % 64) & 1 == 1).collect()
         };
-        let plain = Strategy::plain(&graph, &facts);
+        let plain = Strategy::plain(&facts);
         let order = cheap::order_forgetting(&graph, &facts, &chosen(dropped), &chosen(dropped & forgotten));
         let again = Strategy { order, ..plain.clone() };
         let [plain, again] =

@@ -74,3 +74,20 @@ fn any_number_of_threads_gives_the_same_bits() {
         }
     }
 }
+
+/// Nothing is in the language that is not compared with PyTorch. Dropout's masks are random: its test is `dropout.rs`.
+#[test]
+fn every_layer_loss_and_optimizer_has_a_case() {
+    let groups: Vec<Group> = ["layers", "losses", "optimizers"].map(Group::read).into();
+    let cases = || groups.iter().flat_map(|group| &group.cases);
+    let missing = |known: Vec<&'static str>, used: &dyn Fn(&str) -> bool| -> Vec<&'static str> {
+        known.into_iter().filter(|name| !used(name)).collect()
+    };
+    let layers = plimsoll_plan::layers::DEFINITIONS.iter().map(|definition| definition.name).collect();
+    let is_called = |name: &str| cases().any(|case| case.calls.iter().any(|call| call.layer == name));
+    assert_eq!(missing(layers, &is_called), ["dropout"]);
+    let losses = plimsoll_plan::losses::DEFINITIONS.iter().map(|definition| definition.name).collect();
+    assert_eq!(missing(losses, &|name| cases().any(|case| case.loss.name == name)), [""; 0]);
+    let optimizers = plimsoll_plan::optimizers::DEFINITIONS.iter().map(|definition| definition.name).collect();
+    assert_eq!(missing(optimizers, &|name| cases().any(|case| case.optimizer.name == name)), [""; 0]);
+}

@@ -6,12 +6,15 @@ use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
 use crate::strategy::cheap::forward_cost;
 
-/// Facts about nodes and values that hold in every order of steps.
+/// Facts about nodes and values. All but the sequence hold in every order of steps.
+#[derive(Clone)]
 pub struct Facts {
     /// What each node keeps and where it may write.
     pub memory: Vec<Memory>,
     /// Whether the output depends on the node.
     pub live: Vec<bool>,
+    /// The nodes that matter, in the sequence of their forward passes.
+    pub sequence: Vec<u32>,
     /// Whether the node has a backward pass.
     pub has_backward: Vec<bool>,
     /// Whether the loss has a gradient with respect to the value that is of use.
@@ -33,6 +36,7 @@ impl Facts {
         let mut facts = Facts {
             memory: Vec::with_capacity(nodes),
             live: vec![false; nodes],
+            sequence: Vec::new(),
             has_backward: vec![false; nodes],
             needs_gradient: vec![false; values],
             is_view: vec![false; values],
@@ -53,6 +57,7 @@ impl Facts {
             facts.memory.push(memory);
         }
         facts.find_live(graph);
+        facts.sequence = (0..nodes as u32).filter(|&node| facts.live[node as usize]).collect();
         if training {
             facts.find_gradients(graph);
         }

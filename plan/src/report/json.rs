@@ -6,6 +6,7 @@ use crate::footprint::Footprint;
 use crate::graph::Graph;
 use crate::placement::ALIGNMENT;
 use crate::plan::{Plan, Planned};
+use crate::report::savings::Used;
 use crate::schedule::{Access, Class, Role, StepKind};
 
 /// The version of the schema.
@@ -21,8 +22,22 @@ struct PlanReport<'p> {
     evaluation_shift: u64,
     parameters: u64,
     textbook_bytes: u64,
+    savings: Vec<SavingReport>,
     training: Option<ScheduleReport>,
     inference: ScheduleReport,
+}
+
+#[derive(Serialize)]
+struct SavingReport {
+    name: &'static str,
+    count: usize,
+    bytes: u64,
+}
+
+impl SavingReport {
+    fn new(used: &Used) -> SavingReport {
+        SavingReport { name: used.saving.name(), count: used.count, bytes: used.bytes }
+    }
 }
 
 #[derive(Serialize)]
@@ -85,6 +100,7 @@ impl Plan {
             evaluation_shift: self.evaluation_shift(),
             parameters: footprint.parameters,
             textbook_bytes: footprint.textbook_bytes,
+            savings: self.savings().iter().map(SavingReport::new).collect(),
             training: self.training.as_ref().map(|planned| schedule(&self.graph, planned)),
             inference: schedule(&self.graph, &self.inference),
         };

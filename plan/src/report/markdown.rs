@@ -18,6 +18,15 @@ pub fn page(plan: &Plan, footprint: &Footprint, rows: &[LayerRow]) -> String {
     for (label, bytes) in totals(footprint) {
         put(&mut page, &[label, &thousands(bytes), &units.format(bytes)]);
     }
+    let used = plan.savings();
+    if !used.is_empty() {
+        page.push_str("\n| saving | | not kept | bytes |\n|---|---|---:|---:|\n");
+        for used in used {
+            let name = format!("`{}`", used.saving.name());
+            let count = thousands(used.count as u64);
+            put(&mut page, &[&name, used.saving.summary(), &count, &units.format(used.bytes)]);
+        }
+    }
     page.push_str("\n# The arena over one step\n\n");
     page.push_str(&plan.picture());
     page.push_str(

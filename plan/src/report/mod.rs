@@ -4,4 +4,5 @@ pub mod failure;
 pub mod json;
 pub mod markdown;
 pub mod picture;
+pub mod savings;
 pub mod text;

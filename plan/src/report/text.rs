@@ -28,6 +28,20 @@ impl Plan {
         for (label, bytes) in totals(&footprint) {
             writeln!(text, "{label:<28}{:>12}", units.format(bytes)).expect("strings take any text");
         }
+        let used = self.savings();
+        if !used.is_empty() {
+            text.push('\n');
+        }
+        for used in used {
+            let (saving, bytes) = (used.saving, units.format(used.bytes));
+            let without = self.peak_without(saving).map_or("more".to_string(), |bytes| units.format(bytes));
+            let name = saving.name();
+            let what = match used.bytes {
+                0 => format!("{:>5} in another order", used.count),
+                _ => format!("{:>5} not kept, {bytes} in all", used.count),
+            };
+            writeln!(text, "{name:<20}{what}; without it the peak is {without}").expect("strings take any text");
+        }
         let peak = Peak::new(self);
         writeln!(text, "\npeak at {}", peak.step).expect("strings take any text");
         if let Some(budget) = footprint.budget_bytes {

@@ -75,7 +75,7 @@ fn is_cheap(graph: &Graph, node: usize) -> bool {
 /// For each value, whether a backward pass reads it.
 pub fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
     let mut saved = vec![false; graph.types.len()];
-    for node in order::backward_nodes(graph, facts) {
+    for node in order::backward_nodes(facts) {
         facts.backward_reads(graph, node as usize).for_each(|value| saved[value.index()] = true);
     }
     saved
@@ -90,10 +90,10 @@ pub fn order(graph: &Graph, facts: &Facts, dropped: &[ValueId]) -> Vec<Action> {
 /// As [`order`], but of the dropped values some are `forgotten`: computed again for the sake of another value, they are
 /// dropped again, and computed once more for their own.
 pub fn order_forgetting(graph: &Graph, facts: &Facts, dropped: &[ValueId], forgotten: &[ValueId]) -> Vec<Action> {
-    let mut order = order::forward(graph, facts);
+    let mut order = order::forward(facts);
     order.push(Action::Loss);
     let mut there = there(graph, &saved(graph, facts), dropped);
-    for node in order::backward_nodes(graph, facts) {
+    for node in order::backward_nodes(facts) {
         backward(graph, facts, node, &mut there, &mut order);
         if forgotten.iter().any(|value| there[value.index()]) {
             let read: Vec<ValueId> = facts.backward_reads(graph, node as usize).collect();

@@ -33,13 +33,13 @@ pub struct Strategy {
 
 impl Strategy {
     /// A training step that saves nothing: everything that backward reads is kept, every gradient is a buffer.
-    pub fn plain(graph: &Graph, facts: &Facts) -> Strategy {
-        Strategy { order: order::plain(graph, facts), momentum_gradients: false, row_tiles: Vec::new() }
+    pub fn plain(facts: &Facts) -> Strategy {
+        Strategy { order: order::plain(facts), momentum_gradients: false, row_tiles: Vec::new() }
     }
 
     /// A pass of inference.
-    pub fn inference(graph: &Graph, facts: &Facts) -> Strategy {
-        Strategy { order: order::forward(graph, facts), momentum_gradients: false, row_tiles: Vec::new() }
+    pub fn inference(facts: &Facts) -> Strategy {
+        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new() }
     }
 
     /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs.
@@ -79,6 +79,8 @@ pub struct Strategies<'g> {
     /// Everything dropped that is cheap, with the live bytes, where there is anything.
     all: Option<(Strategy, Schedule, Live)>,
     dropped: Vec<ValueId>,
+    /// The most bytes that the best of them has live at one step; `u64::MAX` where they pass 64 bits.
+    pub most: u64,
     /// The parts of the peak that are left as room to spare: values kept right up to it are harder to place.
     margins: std::slice::Iter<'static, u64>,
 }
@@ -89,7 +91,7 @@ impl<'g> Strategies<'g> {
         const MARGINS: &[u64] = &[u64::MAX, 64, 16];
         let plain = Strategy {
             momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
-            ..Strategy::plain(graph, facts)
+            ..Strategy::plain(facts)
         };
         let by_rows = graph.uses(Saving::RowTiles) && !plain.momentum_gradients;
         let row_tiles = if by_rows { row_tiles::candidates(graph, facts) } else { Vec::new() };
@@ -99,7 +101,8 @@ impl<'g> Strategies<'g> {
             let schedule = lower::training(graph, facts, &strategy);
             (strategy, schedule)
         };
-        let mut strategies = Strategies { graph, facts, plain: None, all: None, dropped, margins: MARGINS.iter() };
+        let mut strategies =
+            Strategies { graph, facts, plain: None, all: None, dropped, most: u64::MAX, margins: MARGINS.iter() };
         if !strategies.dropped.is_empty() || !row_tiles.is_empty() {
             let order = cheap::order(graph, facts, &strategies.dropped);
             let (all, schedule) = with_schedule(Strategy { order, row_tiles, ..plain.clone() });
@@ -113,7 +116,18 @@ impl<'g> Strategies<'g> {
             strategies.plain = Some((plain, schedule));
             strategies.margins = [].iter();
         }
+        strategies.most = strategies.all.as_ref().map_or(most, |(.., all)| most.min(all.most));
         strategies
+    }
+}
+
+/// The facts of a network with its nodes in the sequence that needs less, the declared one or
+/// [another](order::lean_sequence), by what a sequence needs.
+pub fn in_best_sequence(graph: &Graph, declared: Facts, most: impl Fn(&Facts) -> u64) -> Facts {
+    let other = if graph.uses(Saving::StepOrder) { order::lean_sequence(graph, &declared) } else { None };
+    match other.map(|sequence| Facts { sequence, ..declared.clone() }) {
+        Some(lean) if most(&lean) < most(&declared) => lean,
+        _ => declared,
     }
 }
 

@@ -256,7 +256,7 @@ impl Chain {
         most: u64,
     ) -> Option<Chain> {
         let stages = stages::cut(graph, facts);
-        if stages.len() < 2 || !stages::is_whole(graph, facts, &stages) {
+        if stages.len() < 2 || !stages::is_whole(facts, &stages) {
             return None;
         }
         // What a stage hands on is a checkpoint, and no stage computes it again for itself.

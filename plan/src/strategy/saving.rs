@@ -14,11 +14,14 @@ pub enum Saving {
     RowTiles,
     /// What costs little to compute again is not kept for backward.
     CheapRecomputation,
+    /// Layers run in another order than the declared one, where the network leaves a choice.
+    StepOrder,
 }
 
 impl Saving {
     /// Every saving, in the order of the reference.
-    pub const ALL: [Saving; 3] = [Saving::MomentumGradients, Saving::RowTiles, Saving::CheapRecomputation];
+    pub const ALL: [Saving; 4] =
+        [Saving::MomentumGradients, Saving::RowTiles, Saving::CheapRecomputation, Saving::StepOrder];
 
     /// Its name in `#[without(..)]`.
     pub const fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Saving {
             Saving::MomentumGradients => "momentum_gradients",
             Saving::RowTiles => "row_tiles",
             Saving::CheapRecomputation => "cheap_recomputation",
+            Saving::StepOrder => "step_order",
         }
     }
 
@@ -42,6 +46,7 @@ impl Saving {
             Saving::CheapRecomputation => {
                 "values that cost less than 1% of the step are computed again instead of kept"
             }
+            Saving::StepOrder => "layers run in the order that needs less, where the network leaves a choice",
         }
     }
 }

@@ -19,13 +19,14 @@ pub struct Nodes {
 /// Cuts the network into stages. A cut comes before a product, so that what works in place on a value stays with what made
 /// it. Inputs and parameters are always there, and cross cuts freely.
 pub fn cut(graph: &Graph, facts: &Facts) -> Vec<Nodes> {
-    let live: Vec<usize> = (0..graph.nodes.len()).filter(|&node| facts.live[node]).collect();
+    let live: Vec<usize> = facts.sequence.iter().map(|&node| node as usize).collect();
     let source = |value: ValueId| facts.source[value.index()];
+    // By the place in the sequence.
     let mut last_reader = vec![0; graph.types.len()];
-    for &node in &live {
-        graph.nodes[node].inputs.iter().for_each(|&input| last_reader[source(input).index()] = node);
+    for (i, &node) in live.iter().enumerate() {
+        graph.nodes[node].inputs.iter().for_each(|&input| last_reader[source(input).index()] = i);
     }
-    last_reader[source(graph.output).index()] = graph.nodes.len();
+    last_reader[source(graph.output).index()] = live.len();
     let mut stages = Vec::new();
     let mut nodes = Vec::new();
     let mut crossing: Vec<ValueId> = Vec::new();
@@ -35,7 +36,7 @@ pub fn cut(graph: &Graph, facts: &Facts) -> Vec<Nodes> {
         if source(output) == output && !matches!(graph.nodes[node].layer, Layer::Parameter(_)) {
             crossing.push(output);
         }
-        crossing.retain(|value| last_reader[value.index()] > node);
+        crossing.retain(|value| last_reader[value.index()] > i);
         let next_is_product = live.get(i + 1).is_none_or(|&next| is_product(graph, next));
         if let ([output], true) = (&crossing[..], next_is_product) {
             stages.push(Nodes { nodes: std::mem::take(&mut nodes), output: *output });
@@ -50,8 +51,9 @@ fn is_product(graph: &Graph, node: usize) -> bool {
     n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node))) != Some(0)
 }
 
-/// What the chain's solver must know of each stage, at the declared batch. `saved` are the values that backward reads,
-/// `dropped` those of them that a stage computes again for itself. `None` where sizes pass 64 bits.
+/// What the chain's solver must know of each stage, at the declared batch. `is_kept` says of each value whether it waits for
+/// backward once its stage keeps all; `whole_gradients`, whether each parameter's gradient is a buffer. `None` where sizes
+/// pass 64 bits.
 pub fn stages(
     graph: &Graph,
     facts: &Facts,
@@ -170,7 +172,7 @@ pub fn backward<'a>(facts: &'a Facts, stage: &'a Nodes) -> impl Iterator<Item = 
 }
 
 /// Whether every node with a backward pass is in the chain, once.
-pub fn is_whole(graph: &Graph, facts: &Facts, chain: &[Nodes]) -> bool {
+pub fn is_whole(facts: &Facts, chain: &[Nodes]) -> bool {
     let nodes = chain.iter().rev().flat_map(|stage| backward(facts, stage));
-    nodes.eq(order::backward_nodes(graph, facts))
+    nodes.eq(order::backward_nodes(facts))
 }

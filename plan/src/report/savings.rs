@@ -1,0 +1,76 @@
+//! What the planner did to need less memory, by the name of each saving.
+
+use crate::order::Action;
+use crate::plan::{Plan, Planned};
+use crate::schedule::{Role, StepKind};
+use crate::strategy::{Saving, row_tiles};
+
+/// A saving that a plan makes use of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Which one.
+    pub saving: Saving,
+    /// How many gradients or values it concerns.
+    pub count: usize,
+    /// The bytes that these would take, were each a buffer of its own. They need not be live at the same time: what the peak
+    /// would be without the saving, planning tells ([`Graph::without`](crate::graph::Graph::without)).
+    pub bytes: u64,
+}
+
+impl Plan {
+    /// The savings that the training step makes use of, in the order of the reference.
+    pub fn savings(&self) -> Vec<Used> {
+        let Some(training) = &self.training else { return Vec::new() };
+        let used = Saving::ALL.into_iter().map(|saving| {
+            let bytes = self.saved_by(saving, training);
+            Used { saving, count: bytes.len(), bytes: bytes.iter().copied().fold(0, u64::saturating_add) }
+        });
+        used.filter(|used| used.count > 0).collect()
+    }
+
+    /// The peak in bytes, were a saving switched off.
+    pub fn peak_without(&self, saving: Saving) -> Option<u64> {
+        let mut graph = self.graph.clone();
+        graph.without.push(saving);
+        Some(graph.plan().ok()?.peak_bytes())
+    }
+
+    /// The bytes of each thing that is not there thanks to a saving.
+    fn saved_by(&self, saving: Saving, training: &Planned) -> Vec<u64> {
+        let (graph, steps) = (&self.graph, &training.schedule.steps);
+        let parameter = |index: usize| graph.parameters[index].bytes();
+        match saving {
+            Saving::MomentumGradients => {
+                let added = steps.iter().filter_map(|step| match step.kind {
+                    StepKind::Update { parameter } if step.buffer(Role::ParameterGradient(0)).is_none() => {
+                        Some(parameter)
+                    }
+                    _ => None,
+                });
+                added.map(|id| parameter(id.index())).collect()
+            }
+            Saving::RowTiles => {
+                let weights = training.strategy.row_tiles.iter().map(|&node| graph.nodes[node as usize].parameters[0]);
+                let weights = weights.map(|id| &graph.parameters[id.index()]);
+                weights.map(|weight| weight.bytes() - row_tiles::tile_bytes(weight)).collect()
+            }
+            Saving::CheapRecomputation => {
+                let mut computed = vec![false; graph.nodes.len()];
+                let again = training.strategy.order.iter().filter_map(|action| match *action {
+                    Action::Forward(node) if std::mem::replace(&mut computed[node as usize], true) => {
+                        Some(node as usize)
+                    }
+                    _ => None,
+                });
+                let values = again.map(|node| graph.value_type(graph.value_of(node)).size());
+                values.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
+            }
+            Saving::StepOrder => {
+                let forward = training.strategy.order.iter().take_while(|action| **action != Action::Loss);
+                let nodes: Vec<Action> = forward.copied().collect();
+                let late = nodes.windows(2).filter(|pair| pair[0] > pair[1]);
+                late.map(|_| 0).collect()
+            }
+        }
+    }
+}
