@@ -48,6 +48,7 @@ fn main() {
             shared_bytes: 0,
             global: &global,
             reversed: false,
+            races: None,
             limit: u64::MAX,
         };
         let run = || pool.install(|| machine::run(&launch)).unwrap_or_else(|fault| panic!("{fault}"));

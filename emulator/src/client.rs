@@ -38,6 +38,7 @@ struct Controls {
     set_driver_version: extern "C" fn(c_int),
     lose_device: extern "C" fn(),
     set_reversed: extern "C" fn(c_int),
+    set_races: extern "C" fn(c_int),
     set_instruction_limit: extern "C" fn(u64),
     fail_allocation: extern "C" fn(u64),
     fail_copy: extern "C" fn(u64),
@@ -93,6 +94,12 @@ impl Session {
     /// Whether the last thread of a block goes first, and the last block. Results must not depend on it.
     pub fn set_reversed(&self, reversed: bool) {
         (self.controls.set_reversed)(reversed.into());
+    }
+
+    /// Whether races between the blocks of a launch are looked for, which takes time, and four times the memory that kernels touch.
+    /// Blocks that speak to one another by atomics and fences are taken for races.
+    pub fn set_races(&self, races: bool) {
+        (self.controls.set_races)(races.into());
     }
 
     /// The most instructions of a warp in a launch; more are a fault.
@@ -156,6 +163,7 @@ fn load() -> Result<Controls, LoadError> {
             set_driver_version: symbol(driver, "emulator_set_driver_version")?,
             lose_device: symbol(driver, "emulator_lose_device")?,
             set_reversed: symbol(driver, "emulator_set_reversed")?,
+            set_races: symbol(driver, "emulator_set_races")?,
             set_instruction_limit: symbol(driver, "emulator_set_instruction_limit")?,
             fail_allocation: symbol(driver, "emulator_fail_allocation")?,
             fail_copy: symbol(driver, "emulator_fail_copy")?,

@@ -49,6 +49,15 @@ pub enum Mistake {
         /// What the other did, and what this one does.
         how: &'static str,
     },
+    /// Two blocks touch the same global memory in one launch, and at least one writes.
+    RaceOfBlocks {
+        /// The address.
+        address: u64,
+        /// The other block's number in the grid, where it is a single one.
+        other: Option<u32>,
+        /// What the other did, and what this one does.
+        how: &'static str,
+    },
     /// A barrier that not all threads of the block reach together.
     DivergentBarrier(String),
     /// A shuffle or vote whose threads do not come together, or that reads a thread which takes no part.
@@ -76,6 +85,13 @@ impl fmt::Display for Mistake {
                 match other {
                     Some(other) => write!(f, "the other being thread {other}, with no barrier between"),
                     None => write!(f, "the others being several threads, with no barrier between"),
+                }
+            }
+            Mistake::RaceOfBlocks { address, other, how } => {
+                write!(f, "race of blocks in global memory at {address:#x}: {how}, ")?;
+                match other {
+                    Some(other) => write!(f, "the other being block {other} of the grid"),
+                    None => write!(f, "the others being several blocks"),
                 }
             }
             Mistake::DivergentBarrier(how) => write!(f, "divergent barrier: {how}"),

@@ -236,3 +236,20 @@ fn the_end_of_the_context_gives_everything_back() {
     assert_eq!((session.accounting().live_bytes, session.accounting().frees), (0, 0));
     assert!(CudaContext::new(0).is_ok());
 }
+
+#[test]
+fn instructions_are_counted_for_each_thread() {
+    let session = plimsoll_emulator::session().unwrap();
+    let context = CudaContext::new(0).unwrap();
+    let stream = context.default_stream();
+    let code =
+        ".reg .pred %p<2>; .reg .b32 %r<2>; setp.lt.u32 %p1, %laneid, 16; @%p1 bra $end; mov.u32 %r1, 5; $end: ret;";
+    let source = format!(".version 8.1\n.target sm_75\n.address_size 64\n.entry f()\n{{\n{code}\n}}");
+    let module = context.load_module(Ptx::from_src(source)).unwrap();
+    let function = module.load_function("f").unwrap();
+    // SAFETY: the kernel has no arguments.
+    unsafe { stream.launch_builder(&function).launch(blocks(3, 32, 0)) }.unwrap();
+    // Half of the threads run all four, and half jump over one.
+    assert_eq!(session.accounting().instructions, 3 * (16 * 4 + 16 * 3));
+    assert_eq!(session.accounting().launches, 1);
+}

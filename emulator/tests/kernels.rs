@@ -6,11 +6,12 @@ mod common;
 use common::{Gpu, KERNELS, blocks};
 use cudarc::driver::LaunchConfig;
 
-/// Runs the test in each order, and the results must be the same to the bit.
+/// Runs the test in each order, and the results must be the same to the bit. No kernel here has blocks that race.
 fn both_ways<T: PartialEq + std::fmt::Debug>(test: impl Fn(&Gpu) -> Vec<T>) -> Vec<T> {
     let [forwards, backwards] = [false, true].map(|reversed| {
         let gpu = Gpu::new(KERNELS);
         gpu.session.set_reversed(reversed);
+        gpu.session.set_races(reversed);
         let result = test(&gpu);
         assert_eq!(gpu.session.reports(), Vec::<String>::new());
         result

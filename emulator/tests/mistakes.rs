@@ -191,3 +191,32 @@ fn a_result_that_hangs_on_the_order_of_threads_differs() {
     });
     assert_eq!((forwards, backwards), (63, 0));
 }
+
+#[test]
+fn blocks_that_race_in_global_memory() {
+    for (kernel, how) in [("blocks_add", "another block"), ("blocks_shift", "another block")] {
+        let gpu = Gpu::new(MISTAKES);
+        gpu.session.set_races(true);
+        let mut y = gpu.stream.alloc_zeros::<f32>(64).unwrap();
+        let x = gpu.stream.clone_htod(&[1f32; 64]).unwrap();
+        let mut launch = |blocks_count, n: i32| match kernel {
+            "blocks_add" => launch!(gpu, kernel, blocks(blocks_count, 32, 0), &mut y, &x, &n).unwrap(),
+            _ => launch!(gpu, kernel, blocks(blocks_count, 32, 0), &mut y, &n).unwrap(),
+        };
+        // One block does not race with itself, nor one launch with another.
+        launch(1, 32);
+        launch(1, 32);
+        gpu.stream.synchronize().unwrap();
+        launch(2, 64);
+        let (error, report) = found(&gpu);
+        assert_eq!(error, "CUDA_ERROR_LAUNCH_FAILED");
+        assert!(report.contains("race of blocks in global memory") && report.contains(how), "{report}");
+    }
+    let gpu = Gpu::new(MISTAKES);
+    gpu.session.set_races(true);
+    let mut y = gpu.stream.alloc_zeros::<i32>(1).unwrap();
+    let x = gpu.stream.clone_htod(&[1i32; 64]).unwrap();
+    launch!(gpu, "blocks_agree", blocks(2, 32, 0), &mut y, &x, &64i32).unwrap();
+    assert_eq!(gpu.stream.clone_dtoh(&y).unwrap(), [1]);
+    assert!(gpu.session.reports().is_empty());
+}

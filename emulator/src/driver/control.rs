@@ -19,6 +19,8 @@ pub struct Settings {
     pub lost: bool,
     /// Whether the last thread of a block goes first, and the last block.
     pub reversed: bool,
+    /// Whether races between the blocks of a launch are looked for.
+    pub races: bool,
     /// The most instructions of a warp in a launch.
     pub instruction_limit: u64,
     /// Whether reports are printed.
@@ -39,6 +41,7 @@ impl Default for Settings {
             version: 12040,
             lost: false,
             reversed: false,
+            races: false,
             instruction_limit: 1 << 32,
             verbose: false,
             fail_allocation: None,
@@ -49,7 +52,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults, changed by `PLIMSOLL_EMULATOR_MEMORY`, `_DEVICES`, `_DRIVER_VERSION`, `_LOST`, `_REVERSED`, `_VERBOSE`,
+    /// The defaults, changed by `PLIMSOLL_EMULATOR_MEMORY`, `_DEVICES`, `_DRIVER_VERSION`, `_LOST`, `_REVERSED`, `_RACES`, `_VERBOSE`,
     /// `_FAIL_ALLOCATION`, `_FAIL_COPY` and `_FAIL_LAUNCH`, each a number.
     pub fn from_environment() -> Settings {
         let read = |name: &str| -> Option<u64> {
@@ -62,6 +65,7 @@ impl Settings {
             version: read("DRIVER_VERSION").map_or(default.version, |version| version as i32),
             lost: read("LOST").is_some_and(|lost| lost != 0),
             reversed: read("REVERSED").is_some_and(|reversed| reversed != 0),
+            races: read("RACES").is_some_and(|races| races != 0),
             verbose: read("VERBOSE").is_some_and(|verbose| verbose != 0),
             fail_allocation: read("FAIL_ALLOCATION"),
             fail_copy: read("FAIL_COPY"),
@@ -122,6 +126,12 @@ pub extern "C" fn emulator_lose_device() {
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_set_reversed(reversed: c_int) {
     lock().settings.reversed = reversed != 0;
+}
+
+/// Whether races between the blocks of a launch are looked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn emulator_set_races(races: c_int) {
+    lock().settings.races = races != 0;
 }
 
 /// The most instructions of a warp in a launch.

@@ -60,6 +60,7 @@ pub unsafe extern "C" fn cuLaunchKernel(
             shared_bytes,
             global: &driver.global,
             reversed: driver.settings.reversed,
+            races: driver.settings.races.then_some(driver.global.accounting().launches as u32),
             limit: driver.settings.instruction_limit,
         };
         match machine::run(&launch) {
@@ -121,9 +122,11 @@ fn code(mistake: &Mistake) -> Code {
         Mistake::OutOfBounds { .. } | Mistake::Uninitialized { .. } => Code::IllegalAddress,
         Mistake::Misaligned { .. } => Code::MisalignedAddress,
         Mistake::TooLong(_) => Code::LaunchTimeout,
-        Mistake::Race { .. } | Mistake::DivergentBarrier(_) | Mistake::DivergentWarp(_) | Mistake::Trap => {
-            Code::LaunchFailed
-        }
+        Mistake::Race { .. }
+        | Mistake::RaceOfBlocks { .. }
+        | Mistake::DivergentBarrier(_)
+        | Mistake::DivergentWarp(_)
+        | Mistake::Trap => Code::LaunchFailed,
     }
 }
 

@@ -242,9 +242,13 @@ impl Access {
         Ok((ty, Access { space, address: decoder.address(address)?, size, count, registers }))
     }
 
-    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one.
+    /// The allocation that all threads of the warp access, each inside and aligned; most often there is one. None where each access is
+    /// to be looked at by itself.
     #[inline(always)]
     fn together<'a>(&self, addresses: &Lanes<u64>, mask: u32, memories: &Memories<'a>) -> Option<&'a Allocation> {
+        if memories.caller.is_some() {
+            return None;
+        }
         let size = (self.size * self.count) as u64;
         let (allocation, _) = memories.global.find(addresses[mask.trailing_zeros() as usize], size as usize)?;
         let (start, last) = (allocation.address(), (allocation.size() as u64).checked_sub(size)?);
@@ -381,6 +385,18 @@ mod tests {
             Err(Mistake::Misaligned { size: 16, .. })
         ));
         assert!(matches!(run("st.global.u64 [%rd0+4], %rd0;"), Err(Mistake::Misaligned { access: "store", .. })));
+    }
+
+    #[test]
+    fn vectors_in_shared_memory_are_aligned_as_a_whole() {
+        let run = |at: u32| {
+            let fill = "st.shared.v4.u32 [0], {%r1, %r1, %r1, %r1}; st.shared.v4.u32 [16], {%r1, %r1, %r1, %r1}; bar.warp.sync -1;";
+            Kernel::new(&format!("{fill} ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [{at}];")).shared(32).run()
+        };
+        assert!(run(16).is_ok());
+        assert!(matches!(run(8), Err(Mistake::Misaligned { space: "shared", size: 16, .. })));
+        let store = Kernel::new("st.shared.v2.u32 [4], {%r1, %r1};").shared(32).run();
+        assert!(matches!(store, Err(Mistake::Misaligned { space: "shared", access: "store", size: 8, .. })));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::faults::Mistake;
 use crate::machine::{WARP, lanes};
-use crate::memory::{Allocation, Global, LOCAL_WINDOW, Local, SHARED_WINDOW, Shared, Visitor, uninitialized};
+use crate::memory::{
+    Allocation, Caller, Global, LOCAL_WINDOW, Local, Meeting, SHARED_WINDOW, Shared, Visitor, uninitialized,
+};
 use crate::ptx::Space;
 
 /// A mistake and the thread of the warp that makes it.
@@ -31,6 +33,8 @@ pub struct Memories<'a> {
     pub warp_phase: u16,
     /// Whether the last thread goes first.
     pub reversed: bool,
+    /// The block, where races between blocks are looked for.
+    pub caller: Option<Caller>,
 }
 
 /// The allocation that the last access lay in, where the next is likely to lie too.
@@ -66,10 +70,15 @@ impl<'a> Memories<'a> {
             (Space::Parameter, address) => self.parameter(address, SIZE),
             _ => {
                 let (allocation, offset) = self.allocation::<SIZE>("load", address, near)?;
-                match allocation.is_written::<SIZE>(offset) {
-                    true => Ok(allocation.load::<SIZE>(offset)),
-                    false => Err(uninitialized(allocation, offset, SIZE)),
+                if !allocation.is_written::<SIZE>(offset) {
+                    return Err(uninitialized(allocation, offset, SIZE));
                 }
+                if let Some(caller) = self.caller.filter(|_| SIZE >= 4)
+                    && let Some(meeting) = allocation.visits().read(offset, SIZE, caller)
+                {
+                    return Err(race(address, meeting));
+                }
+                Ok(allocation.load::<SIZE>(offset))
             }
         }
     }
@@ -89,6 +98,14 @@ impl<'a> Memories<'a> {
             (Space::Local, address) => self.local.store(lane, address, SIZE, value),
             _ => {
                 let (allocation, offset) = self.allocation::<SIZE>("store", address, near)?;
+                // Blocks that write the same value do no harm.
+                let cut = value & (u64::MAX >> (64 - 8 * SIZE));
+                if let Some(caller) = self.caller.filter(|_| SIZE >= 4)
+                    && let Some(meeting) = allocation.visits().write(offset, SIZE, caller)
+                    && !(allocation.is_written::<SIZE>(offset) && allocation.load::<SIZE>(offset) == cut)
+                {
+                    return Err(race(address, meeting));
+                }
                 allocation.store::<SIZE>(offset, value);
                 Ok(())
             }
@@ -127,6 +144,10 @@ impl<'a> Memories<'a> {
         value[..size].copy_from_slice(bytes);
         Ok(u64::from_le_bytes(value))
     }
+}
+
+fn race(address: u64, Meeting { other, how }: Meeting) -> Mistake {
+    Mistake::RaceOfBlocks { address, other, how }
 }
 
 /// The space that a generic address lies in, and the address there.

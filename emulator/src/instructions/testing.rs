@@ -89,6 +89,7 @@ impl Kernel {
             shared_bytes: self.shared,
             global: &global,
             reversed: false,
+            races: None,
             limit: 1 << 20,
         };
         let mut block = Block::new(&launch);

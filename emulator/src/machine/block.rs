@@ -4,7 +4,7 @@ use super::grid::Launch;
 use super::registers::{WARP, lanes};
 use super::warp::{Stop, Warp, coordinates};
 use crate::faults::{Fault, Mistake};
-use crate::memory::Shared;
+use crate::memory::{Caller, Shared};
 
 /// A block of a launch. It can run again as another one.
 #[derive(Debug)]
@@ -27,7 +27,8 @@ impl<'a> Block<'a> {
         let [x, y, _] = self.launch.grid.map(u64::from);
         let block = [number % x, number / x % y, number / x / y].map(|place| place as u32);
         self.shared.clear();
-        self.warps.iter_mut().for_each(|warp| warp.start(self.launch, block));
+        let caller = self.launch.races.map(|launch| Caller { launch, block: number as u32 });
+        self.warps.iter_mut().for_each(|warp| warp.start(self.launch, block, caller));
         let count = self.warps.len();
         let order: Vec<usize> = if self.launch.reversed { (0..count).rev().collect() } else { (0..count).collect() };
         loop {

@@ -26,6 +26,8 @@ pub struct Launch<'a> {
     pub global: &'a Global,
     /// Whether the last thread of a block goes first, and the last block before the first.
     pub reversed: bool,
+    /// The number of the launch, where it is to look for races between blocks.
+    pub races: Option<u32>,
     /// The most instructions of a warp.
     pub limit: u64,
 }

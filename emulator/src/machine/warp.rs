@@ -5,7 +5,7 @@ use super::grid::Launch;
 use super::registers::{Lanes, Registers, Value, WARP, lanes};
 use crate::faults::Mistake;
 use crate::instructions::{Collective, Collectively, Memories, Operation, Trouble, read_predicate};
-use crate::memory::{Local, Shared};
+use crate::memory::{Caller, Local, Shared};
 use crate::program::{Program, Special};
 
 /// A warp of a block.
@@ -23,6 +23,8 @@ pub struct Warp {
     /// The threads that wait for others of the warp.
     parked: u32,
     number: u32,
+    /// Its block, where races between blocks are looked for.
+    caller: Option<Caller>,
     /// How many barriers of its own it has passed.
     phase: u16,
     /// Instructions that it ran, for one thread or for many.
@@ -62,6 +64,7 @@ impl Warp {
             alive: 0,
             parked: 0,
             number,
+            caller: None,
             phase: 0,
             issued: 0,
             instructions: 0,
@@ -69,7 +72,8 @@ impl Warp {
     }
 
     /// To the start of the program, in a block.
-    pub fn start(&mut self, launch: &Launch, block: [u32; 3]) {
+    pub fn start(&mut self, launch: &Launch, block: [u32; 3], caller: Option<Caller>) {
+        self.caller = caller;
         self.places = [0; WARP];
         self.alive = self.present;
         self.parked = 0;
@@ -106,6 +110,7 @@ impl Warp {
             first_thread: (self.number * WARP as u32) as u16,
             warp_phase: self.phase,
             reversed: launch.reversed,
+            caller: self.caller,
         };
         let registers = &mut self.registers;
         loop {

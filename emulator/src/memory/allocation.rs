@@ -2,7 +2,10 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::Visits;
 
 /// The alignment of allocations: as little as a driver promises.
 pub const ALIGNMENT: u64 = 256;
@@ -18,6 +21,8 @@ pub struct Allocation {
     bytes: NonNull<u8>,
     /// One byte for each: 1 where it was written.
     written: NonNull<u8>,
+    /// Who touched it, once a launch looks for races between blocks.
+    visits: OnceLock<Visits>,
 }
 
 // SAFETY: the memory belongs to the allocation, and is only touched through atomics.
@@ -33,7 +38,9 @@ impl Allocation {
         // SAFETY: the layout's size is not zero.
         let [bytes, written] = [unsafe { alloc_zeroed(layout) }, unsafe { alloc_zeroed(layout) }].map(NonNull::new);
         match (bytes, written) {
-            (Some(bytes), Some(written)) => Some(Allocation { address, size, of_module, bytes, written }),
+            (Some(bytes), Some(written)) => {
+                Some(Allocation { address, size, of_module, bytes, written, visits: OnceLock::new() })
+            }
             (some, other) => {
                 for memory in [some, other].into_iter().flatten() {
                     // SAFETY: just allocated with this layout.
@@ -61,6 +68,11 @@ impl Allocation {
     /// Whether it holds a module's variables.
     pub fn of_module(&self) -> bool {
         self.of_module
+    }
+
+    /// Who touched it. It takes four times its bytes.
+    pub fn visits(&self) -> &Visits {
+        self.visits.get_or_init(|| Visits::new(self.size))
     }
 
     /// The offset of an access that lies inside.

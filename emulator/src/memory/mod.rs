@@ -7,11 +7,13 @@ mod allocation;
 mod global;
 mod local;
 mod shared;
+mod visits;
 
 pub use allocation::Allocation;
 pub use global::{Accounting, Global, OutOfMemory, uninitialized};
 pub use local::Local;
 pub use shared::{Shared, Visitor};
+pub use visits::{Caller, Meeting, Visits};
 
 /// Where generic addresses of shared memory begin.
 pub const SHARED_WINDOW: u64 = 0x1_0000_0000;

@@ -81,7 +81,24 @@ KERNEL trap(float *y) {
     if (y[threadIdx.x] != 0) asm("trap;");
 }
 
-// Threads of different blocks add without atomics, and the order of threads shows.
+// The order of threads shows.
 KERNEL last_wins(int *y) {
     y[0] = threadIdx.x;
+}
+
+KERNEL blocks_add(float *y, const float *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i % 32] += x[i];
+}
+
+// Each block reads what the block before it writes.
+KERNEL blocks_shift(float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i + 1 < n) y[i + 1] = y[i] + 1;
+}
+
+// All blocks write the same, and none reads it: no harm.
+KERNEL blocks_agree(int *y, const int *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && x[i] != 0) y[0] = 1;
 }
