@@ -22,7 +22,7 @@ use plimsoll_plan::lower::Facts;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::shape::DType;
-use plimsoll_plan::strategy::Strategy;
+use plimsoll_plan::strategy::{Strategy, cheap};
 use plimsoll_runtime::device::{AnyDevice, best};
 use plimsoll_runtime::philox::{Purpose, Stream};
 use plimsoll_runtime::proof::{Apart, Poisoned};
@@ -158,7 +158,7 @@ fn savings_change_nothing() {
     let card = Card::new();
     for graph in random_networks().take(12).chain([cnn()]) {
         let facts = Facts::new(&graph, true);
-        let [plain, thorough] = [Strategy::plain(&graph, &facts), Strategy::thorough(&graph, &facts)]
+        let [plain, thorough] = [Strategy::plain(&facts), Strategy::thorough(&graph, &facts)]
             .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap());
         let sums = thorough.training.as_ref().unwrap().strategy.momentum_gradients;
         let [plain, saved] = [plain, thorough].map(|plan| train_plan(&plan, card.cuda(), 2));
@@ -167,6 +167,28 @@ fn savings_change_nothing() {
         for (plain, saved) in plain.iter().zip(&saved) {
             let [a, b] = [plain, saved].map(|bits| f32::from_bits(*bits));
             assert!(plain == saved || (sums && (a - b).abs() <= 1e-5 * largest), "{a} and {b}");
+        }
+    }
+}
+
+/// Products, dropout and batch normalization that run again give the same bits, and running statistics move once.
+#[test]
+fn recomputation_changes_nothing() {
+    let card = Card::new();
+    for graph in random_networks().take(8).chain([cnn()]) {
+        let facts = Facts::new(&graph, true);
+        let saved = cheap::saved(&graph, &facts);
+        // Some of what backward reads is computed again, and some of that twice.
+        let values = |every: u32| -> Vec<ValueId> {
+            let computed = (graph.inputs.len() as u32..graph.types.len() as u32).filter(|value| value % every == 0);
+            computed.map(ValueId).filter(|value| saved[value.index()]).collect()
+        };
+        let plain = Strategy::plain(&facts);
+        let bits = train_plan(&Plan::with_strategy(graph.clone(), plain.clone()).unwrap(), card.cuda(), 2);
+        for (dropped, forgotten) in [(1, 2), (2, 4)] {
+            let order = cheap::order_forgetting(&graph, &facts, &values(dropped), &values(forgotten));
+            let again = Plan::with_strategy(graph.clone(), Strategy { order, ..plain.clone() }).unwrap();
+            assert_eq!(bits, train_plan(&again, Poisoned::new(card.cuda()), 2));
         }
     }
 }
