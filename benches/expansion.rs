@@ -28,6 +28,10 @@ fn main() {
     ] {
         row(name, &zoo(name), target);
     }
+    // A little more than half of what it needs otherwise.
+    let budget = zoo("resnet152").replace("#[budget(16 GB)]", "#[budget(2.5 GB, recompute)]");
+    assert!(budget.contains("recompute"), "the zoo's ResNet-152 has another budget");
+    row("resnet152 with recompute", &budget, 1000.0);
     for (layers, target) in [(125, f64::NAN), (250, f64::NAN), (500, f64::NAN), (1000, 1000.0)] {
         row(&format!("chain of {layers} layers"), &chain(layers), target);
     }

@@ -21,9 +21,6 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
     let mut low = Question { plan: least.as_ref().unwrap_or(plan), limit }.largest();
     // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
     let fits = |batch: u64| {
-        if !plan.graph.budget.recompute && !may_fit(&plan.graph, batch, limit) {
-            return None;
-        }
         let mut graph = plan.graph.clone().batch(batch);
         if graph.budget.recompute {
             graph.budget.train = Some(limit);
@@ -41,7 +38,9 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
     }
     while low < MAX_BATCH {
         let further = found.as_ref().map_or(0, |plan| Question { plan, limit }.largest());
-        let next = [further, low + 1].into_iter().filter(|next| *next > low).find_map(|next| Some((next, fits(next)?)));
+        let further = [further, low + 1].into_iter().filter(|next| *next > low);
+        let mut further = further.filter(|next| plan.graph.budget.recompute || may_fit(&plan.graph, *next, limit));
+        let next = further.find_map(|next| Some((next, fits(next)?)));
         match next {
             Some((next, plan)) => (low, found) = (next, Some(plan)),
             None => break,

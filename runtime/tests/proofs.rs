@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Batch, network, recipes, train, train_plan};
+use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::linear::Linear;
@@ -85,6 +86,31 @@ proptest! {
         let bits = train_plan(&plain, alone(), 4);
         prop_assert_eq!(&bits, &train_plan(&again, Poisoned::new(alone()), 4));
         prop_assert_eq!(&bits, &train_plan(&again, Apart::new(alone()), 4), "apart");
+    }
+}
+
+/// A weight of several tiles, the last of them smaller, by every optimizer.
+#[test]
+fn weights_updated_by_rows_are_the_same() {
+    for index in 0..9 {
+        let mut builder = GraphBuilder::new("Wide");
+        let x = builder.input("x", DType::F32, &[300]).unwrap();
+        let wide = builder.member("wide", Layer::Linear(Linear { out_features: 500, bias: true }), false);
+        let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: false }), false);
+        let y = builder.call(wide, &[x]).and_then(|y| builder.call(head, &[y])).unwrap();
+        let optimizer = common::optimizer(index);
+        let training = Training { batch: 5, optimizer, loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+        let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
+        let [plain, thorough] = plain_and_thorough(&graph);
+        let strategy = &thorough.training.as_ref().unwrap().strategy;
+        if strategy.momentum_gradients {
+            continue;
+        }
+        assert_eq!(strategy.row_tiles, [0, 1]);
+        let workspace = Footprint::new(&thorough).workspace_bytes;
+        assert!(workspace < 500 * 300 * 4 && workspace.is_multiple_of(300 * 4), "{workspace}");
+        let device = || Cpu::with_threads(2).unwrap();
+        assert_eq!(train_plan(&plain, device(), 4), train_plan(&thorough, Poisoned::new(device()), 4), "{index}");
     }
 }
 

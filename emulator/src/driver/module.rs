@@ -32,7 +32,8 @@ pub struct Function {
 /// The driver that a version of PTX needs, from the table of releases in NVIDIA's reference of PTX.
 fn needed_driver((major, minor): (u32, u32)) -> i32 {
     match (major, minor) {
-        (..=7, _) => 11000 + 10 * minor.min(8) as i32,
+        (..=6, _) => 10020,
+        (7, minor) => 11000 + 10 * minor.min(8) as i32,
         (8, minor @ ..=4) => 12000 + 10 * minor as i32,
         (8, 5) => 12050,
         (8, 6) => 12070,
@@ -271,4 +272,17 @@ pub extern "C" fn cuFuncSetAttribute(handle: Handle, attribute: c_uint, value: c
 #[unsafe(no_mangle)]
 pub extern "C" fn cuFuncSetCacheConfig(handle: Handle, _config: c_uint) -> Status {
     call(Needs::Context, |driver| function(driver, handle).map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needed_driver;
+
+    #[test]
+    fn each_ptx_needs_the_driver_of_its_release() {
+        let releases =
+            [((6, 5), 10020), ((7, 0), 11000), ((7, 8), 11080), ((8, 0), 12000), ((8, 1), 12010), ((8, 4), 12040)];
+        let later = [((8, 5), 12050), ((8, 6), 12070), ((8, 7), 12080), ((8, 8), 12090), ((9, 0), 13000)];
+        assert!(releases.into_iter().chain(later).all(|(version, driver)| needed_driver(version) == driver));
+    }
 }

@@ -215,6 +215,34 @@ mod tests {
         );
     }
 
+    /// As `once`, with 64 bits.
+    fn once_wide(form: &str, memory: u64, operands: [u64; 2]) -> (u64, u64) {
+        let values = if form.contains("cas") { "%rd2, %rd3" } else { "%rd2" };
+        let code = format!(
+            "setp.eq.u32 %p0, %laneid, 0; @%p0 atom.global.{form} %rd1, [%rd0], {values}; ld.global.u64 %rd4, [%rd0];"
+        );
+        let kernel = Kernel::new(&code).registers(&[], &[0, 0, operands[0], operands[1]]);
+        let found = kernel.global(&memory.to_le_bytes()).run().unwrap();
+        (found.1[4], found.1[1])
+    }
+
+    #[test]
+    fn each_operation_has_64_bits_too() {
+        let (minus, high) = (u64::MAX, 1 << 40);
+        assert_eq!(once_wide("add.u64", high, [7, 0]), (high + 7, high));
+        assert_eq!(once_wide("add.s64", 5, [minus, 0]).0, 4);
+        assert_eq!(once_wide("add.f64", 1.5f64.to_bits(), [2f64.to_bits(), 0]).0, 3.5f64.to_bits());
+        assert_eq!(once_wide("min.u64", 5, [minus, 0]).0, 5);
+        assert_eq!(once_wide("min.s64", 5, [minus, 0]).0, minus);
+        assert_eq!(once_wide("max.u64", 5, [minus, 0]).0, minus);
+        assert_eq!(once_wide("max.s64", 5, [minus, 0]).0, 5);
+        assert_eq!(once_wide("and.b64", high + 1, [high, 0]).0, high);
+        assert_eq!(once_wide("or.b64", 1, [high, 0]).0, high + 1);
+        assert_eq!(once_wide("xor.b64", high + 1, [high, 0]).0, 1);
+        assert_eq!(once_wide("exch.b64", high, [7, 0]), (7, high));
+        assert_eq!(once_wide("cas.b64", high, [high, 9]), (9, high));
+    }
+
     #[test]
     fn all_threads_of_a_warp_count() {
         let code = "red.global.add.u32 [%rd0], 2; atom.shared.add.u32 %r1, [4], 0;";

@@ -331,6 +331,15 @@ mod tests {
     fn a_choice_is_by_thread() {
         let rows = run("setp.lt.u32 %p1, %laneid, 2; selp.b32 %r0, 7, %r1, %p1;", &[0, 9], &[]).2;
         assert_eq!(rows[0][..4], [7, 7, 9, 9]);
+        assert_eq!(
+            run("setp.eq.s32 %p1, 1, 2; selp.f32 %f0, %f1, 0f40000000, %p1;", &[0, 9], &[]).0[0],
+            2f32.to_bits()
+        );
+        assert_eq!(run("setp.eq.s32 %p1, 1, 2; selp.u16 %r0, 5, %r1, !%p1;", &[0, 9], &[]).0[0] as u16, 5);
+        assert_eq!(
+            run("setp.eq.s32 %p1, 1, 2; selp.f64 %fd0, %fd1, 0d4000000000000000, %p1;", &[], &[0, 9]).1[0],
+            2f64.to_bits()
+        );
         assert_eq!(run("setp.eq.s32 %p1, 1, 1; selp.b64 %rd0, %rd1, 4, %p1;", &[], &[0, 3]).1[0], 3);
         refused("selp.pred %p0, %p1, %p2, %p3;");
         refused("setp.lt.pred %p0, %p1, %p2;");

@@ -261,6 +261,13 @@ mod tests {
         assert_eq!(narrow("mad.lo.s32", &[7, 6, 5]), 47);
         assert_eq!(narrow("mad.hi.u32", &[1 << 31, 6, 5]), 8);
         assert_eq!(wide("mad.lo.s64", &[7, 6, 5]), 47);
+        assert_eq!(narrow("mad.hi.s32", &[-3i32 as u32, 5, 5]), 4);
+        assert_eq!(narrow("mul.lo.u16", &[300, 300]) as u16, 24_464);
+        assert_eq!(narrow("mul.hi.u16", &[300, 300]) as u16, 1);
+        assert_eq!(narrow("mul.hi.s16", &[-3i32 as u32, 5]) as u16, 0xffff);
+        assert_eq!(narrow("mad.lo.s16", &[300, 300, 1]) as u16, 24_465);
+        assert_eq!(wide("mul.hi.s64", &[-3i64 as u64, 5]), u64::MAX);
+        assert_eq!(wide("mad.hi.u64", &[1 << 63, 6, 5]), 8);
         assert_eq!(narrow("mul24.lo.u32", &[0xff00_0003, 5]), 15);
         assert_eq!(narrow("mul24.lo.s32", &[0x00ff_ffff, 5]), -5i32 as u32);
         assert_eq!(narrow("mad24.lo.u32", &[0xff00_0003, 5, 1]), 16);
@@ -285,6 +292,8 @@ mod tests {
         assert_eq!(narrow("div.s32", &[i32::MIN as u32, u32::MAX]), i32::MIN as u32);
         assert_eq!(narrow("div.u32", &[7, 0]), u32::MAX);
         assert_eq!(narrow("rem.u32", &[7, 0]), 7);
+        assert_eq!(narrow("div.u16", &[0xffff, 2]) as u16, 0x7fff);
+        assert_eq!(narrow("rem.s16", &[-7i32 as u32, 2]) as u16, 0xffff);
         assert_eq!(wide("div.u64", &[1 << 40, 1000]), 1_099_511_627);
         assert_eq!(wide("rem.u64", &[1 << 40, 1000]), 776);
         assert_eq!(wide("div.s64", &[-7i64 as u64, 2]), -3i64 as u64);
@@ -300,6 +309,10 @@ mod tests {
         assert_eq!(narrow("min.s16", &[0xffff, 1]) as u16, 0xffff);
         assert_eq!(narrow("max.u16", &[0xffff, 1]) as u16, 0xffff);
         assert_eq!(wide("max.s64", &[u64::MAX, 1]), 1);
+        assert_eq!([wide("min.u64", &[u64::MAX, 1]), wide("min.s64", &[u64::MAX, 1])], [1, u64::MAX]);
+        assert_eq!(wide("max.u64", &[u64::MAX, 1]), u64::MAX);
+        assert_eq!([narrow("abs.s16", &[0xfffb]) as u16, narrow("neg.s16", &[5]) as u16], [5, 0xfffb]);
+        assert_eq!(narrow("sub.u16", &[1, 2]) as u16, 0xffff);
         assert_eq!(narrow("abs.s32", &[-5i32 as u32]), 5);
         assert_eq!(narrow("neg.s32", &[5]), -5i32 as u32);
         assert_eq!(wide("neg.s64", &[5]), -5i64 as u64);

@@ -85,9 +85,7 @@ impl Load {
         }
         Ok(())
     }
-}
 
-impl Load {
     /// Loads for all threads at once, if all are right and in one allocation.
     #[inline(always)]
     fn of_global<const SIZE: usize>(
@@ -355,6 +353,20 @@ mod tests {
         );
         let found = kernel.registers(&[0, 0xabcd_1234], &[0, 0x99]).global(&[0; 4]).run().unwrap();
         assert_eq!(found.0[0], 0x1234_9934);
+    }
+
+    #[test]
+    fn doubles_vectors_of_bytes_and_modifiers_of_caches() {
+        let bytes: Vec<u8> = 2.5f64.to_le_bytes().into_iter().chain([1, 2, 3, 4, 5, 6, 7, 8]).collect();
+        let code = "ld.global.f64 %fd1, [%rd0]; ld.global.v4.u8 {%r0, %r1, %r2, %r3}, [%rd0+8]; ld.global.v2.u16 {%r4, %r5}, [%rd0+12]; ld.volatile.global.u32 %r6, [%rd0+8]; ld.global.ca.b16 %r7, [%rd0+8];";
+        let found = Kernel::new(code).global(&bytes).run().unwrap();
+        assert_eq!(
+            (found.1[1], &found.0[..8]),
+            (2.5f64.to_bits(), &[1, 2, 3, 4, 0x0605, 0x0807, 0x0403_0201, 0x0201][..])
+        );
+        let code = "st.global.v2.f64 [%rd0], {%fd1, %fd2}; st.volatile.global.u8 [%rd0], 9; ld.global.v2.u64 {%rd3, %rd4}, [%rd0];";
+        let found = Kernel::new(code).registers(&[], &[0, 0x1122, 0x3344]).global(&bytes).run().unwrap();
+        assert_eq!(found.1[3..5], [0x1109, 0x3344]);
     }
 
     #[test]
