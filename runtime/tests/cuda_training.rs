@@ -193,6 +193,34 @@ fn recomputation_changes_nothing() {
     }
 }
 
+/// A weight of several tiles, the last of them smaller, by every optimizer. By our own products: those of cuBLAS may run
+/// in another order where there are fewer rows.
+#[test]
+fn weights_updated_by_rows_are_the_same() {
+    let card = Card::new();
+    for index in 0..9 {
+        let mut builder = GraphBuilder::new("Wide");
+        let x = builder.input("x", DType::F32, &[300]).unwrap();
+        let wide = builder.member("wide", Layer::Linear(Linear { out_features: 500, bias: true }), false);
+        let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: false }), false);
+        let y = builder.call(wide, &[x]).and_then(|y| builder.call(head, &[y])).unwrap();
+        let optimizer = common::optimizer(index);
+        let training = Training { batch: 5, optimizer, loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+        let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
+        let facts = Facts::new(&graph, true);
+        let [plain, thorough] = [Strategy::plain(&facts), Strategy::thorough(&graph, &facts)];
+        if thorough.momentum_gradients {
+            continue;
+        }
+        assert_eq!(thorough.row_tiles, [0, 1]);
+        let [plain, tiled] = [plain, thorough].map(|strategy| {
+            let plan = Plan::with_strategy(graph.clone(), strategy).unwrap();
+            train_plan(&plan, card.cuda().without_cublas(), 2)
+        });
+        assert_eq!(plain, tiled, "optimizer {index}");
+    }
+}
+
 #[test]
 fn one_allocation_of_the_planned_bytes() {
     let card = Card::new();
