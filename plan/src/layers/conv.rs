@@ -104,6 +104,9 @@ pub(super) fn image(kind: &str, axes: usize, input: &ValueType) -> Result<[u64; 
 
 /// The workspace of a convolution computed by products over tiles of columns (Chellapilla et al. 2006, "im2col"): a tile
 /// of columns and its product for as many positions as fit the limit. Small images of a whole batch share one tile.
+///
+/// The figure is the same for every device. A graphics card lays its columns out there; the CPU, which does so on its threads'
+/// stacks, keeps there the partial sums of the kernel's gradient.
 pub(super) fn workspace(rows: u64, products: u64, positions: u64) -> Size {
     /// Tiles for several threads, each within a second-level cache.
     const PREFERRED: u64 = 512 << 10;

@@ -7,7 +7,7 @@ use super::channels::Channels;
 use super::moments::{Line, Moments};
 use super::parallel;
 use super::step::Step;
-use super::sums::{sum, sum_of, sum_of2};
+use super::vector::wide;
 
 /// The layer's tensors: factor and offset, if it has them, come before the running statistics.
 struct Tensors<'a> {
@@ -61,7 +61,7 @@ fn infer(layer: &BatchNorm, step: &Step) {
 }
 
 /// Channels whose statistics are held at a time. The plan has no memory for them where there is no backward pass.
-const BLOCK: usize = 64;
+const BLOCK: usize = 512;
 
 fn train(layer: &BatchNorm, step: &Step) {
     let tensors = Tensors::of(layer, step);
@@ -72,23 +72,39 @@ fn train(layer: &BatchNorm, step: &Step) {
     let mut saved = step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1)));
     let count = (pair.len() / channels.count) as f64;
     for first in (0..channels.count).step_by(BLOCK) {
-        let mut statistics = [(0.0, 0.0); BLOCK];
+        let mut statistics = [[0.0; 2]; BLOCK];
         let statistics = &mut statistics[..BLOCK.min(channels.count - first)];
-        parallel::chunks(statistics, 1, |i, statistics| {
-            let planes = || channels.planes(pair.from(), first + i);
-            let mean = planes().map(sum).sum::<f64>() / count;
-            let squares = planes().map(|plane| sum_of(plane, |x| (x - mean).powi(2))).sum::<f64>();
-            statistics[0] = (mean, squares / count);
+        let together = channels.side_by_side();
+        parallel::chunks(statistics, together, |i, statistics| {
+            let (x, first) = (pair.from(), first + i * together);
+            let mut means = [[0.0]; BLOCK];
+            let means = &mut means[..statistics.len()];
+            channels.sums(first, [x, x], |_| 0.0, |_, x, _| [x], means);
+            means.iter_mut().for_each(|[mean]| *mean /= count);
+            let mut squares = [[0.0]; BLOCK];
+            let squares = &mut squares[..statistics.len()];
+            channels.sums(
+                first,
+                [x, x],
+                |channel| means[channel - first][0],
+                |mean, x, _| [(x - mean) * (x - mean)],
+                squares,
+            );
+            for (statistics, ([mean], [squares])) in statistics.iter_mut().zip(means.iter().zip(squares)) {
+                *statistics = [*mean, *squares / count];
+            }
         });
         let whole = 0..pair.len();
         pair.part(whole).chunks(channels.sample(), |_, mut sample| {
-            for (i, &(mean, variance)) in statistics.iter().enumerate() {
-                let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps).rounded());
-                let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
-                sample.part(plane).map(|_, x| line.at(x));
-            }
+            wide(|| {
+                for (i, &[mean, variance]) in statistics.iter().enumerate() {
+                    let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps).rounded());
+                    let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
+                    sample.part(plane).map(|_, x| line.at(x));
+                }
+            });
         });
-        for (i, &(mean, variance)) in statistics.iter().enumerate() {
+        for (i, &[mean, variance]) in statistics.iter().enumerate() {
             let channel = first + i;
             // The running variance is the unbiased one, as PyTorch's. One value alone has no variance.
             let unbiased = variance * count / (count - 1.0).max(1.0);
@@ -117,14 +133,17 @@ pub fn backward(step: &Step) {
     let (mean, rstd) = (step.read::<f32>(Role::Saved(0)), step.read::<f32>(Role::Saved(1)));
     let (sums, products) = step.write::<f32>(Role::Workspace).split_at_mut(channels.count);
     let dy = gradients.output();
-    parallel::chunks2((sums, 1), (products, 1), |channel, sums, products| {
-        let center = f64::from(mean[channel]);
-        let planes = channels.planes(dy, channel).zip(channels.planes(x, channel));
-        let (sum, product) = planes.fold((0.0, 0.0), |(total, product), (dy, x)| {
-            (total + sum(dy), product + sum_of2(dy, x, |dy, x| dy * (x - center)))
-        });
-        sums[0] = sum as f32;
-        products[0] = (product * f64::from(rstd[channel])) as f32;
+    let together = channels.side_by_side();
+    parallel::chunks2((sums, together), (products, together), |i, sums, products| {
+        let first = i * together;
+        let mut both = [[0.0; 2]; BLOCK];
+        let both = &mut both[..sums.len()];
+        let center = |channel: usize| f64::from(mean[channel]);
+        channels.sums(first, [dy, x], center, |center, dy, x| [dy, dy * (x - center)], both);
+        for (i, ((sum, product), both)) in sums.iter_mut().zip(products).zip(both).enumerate() {
+            *sum = both[0] as f32;
+            *product = (both[1] * f64::from(rstd[first + i])) as f32;
+        }
     });
     for (role, sums) in [(Role::ParameterGradient(0), &*products), (Role::ParameterGradient(1), &*sums)] {
         if let Some(gradient) = step.gradient(role) {

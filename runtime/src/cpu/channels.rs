@@ -4,6 +4,7 @@ use plimsoll_plan::shape::ValueType;
 
 use super::parallel::CHUNK;
 use super::step::Pair;
+use super::vector::wide;
 
 /// The extents of a tensor with channels.
 #[derive(Clone, Copy)]
@@ -33,13 +34,16 @@ impl Channels {
     }
 
     /// Calls `work` with every plane and its number among the planes of all samples, on several threads.
-    pub fn for_each_plane(self, pair: Pair, work: impl Fn(usize, Pair) + Sync + Send) {
+    #[inline(always)]
+    fn for_each_plane(self, pair: Pair, work: impl Fn(usize, Pair) + Sync + Send) {
         let planes = CHUNK.div_ceil(self.positions);
         pair.chunks(planes * self.positions, |chunk, mut pair| {
-            for plane in 0..pair.len() / self.positions {
-                let first = plane * self.positions;
-                work(chunk * planes + plane, pair.part(first..first + self.positions));
-            }
+            wide(|| {
+                for plane in 0..pair.len() / self.positions {
+                    let first = plane * self.positions;
+                    work(chunk * planes + plane, pair.part(first..first + self.positions));
+                }
+            });
         });
     }
 
@@ -58,4 +62,51 @@ impl Channels {
             pair.zip(&other[first..first + self.positions], f(plane % self.count));
         });
     }
+
+    /// How many channels [`sums`](Channels::sums) is best asked for at a time.
+    pub fn side_by_side(self) -> usize {
+        (ELEMENTS / self.positions).clamp(1, self.count.div_ceil(4))
+    }
+
+    /// For some channels from `first` on, the sums of `f(constant(channel), x, y)` over the batch and all positions.
+    ///
+    /// Where planes are small, those of neighbouring channels are one row of a sample, and each of its elements has a sum of
+    /// its own until the end; where they are large, the sums are those of several lanes.
+    pub fn sums<const N: usize>(
+        self,
+        first: usize,
+        [x, y]: [&[f32]; 2],
+        constant: impl Fn(usize) -> f64,
+        f: impl Fn(f64, f64, f64) -> [f64; N],
+        sums: &mut [[f64; N]],
+    ) {
+        let width = sums.len() * self.positions;
+        let (lanes, begin) = (width.min(if width > ELEMENTS { LANES } else { ELEMENTS }), first * self.positions);
+        assert!(width <= ELEMENTS || sums.len() == 1, "too many channels side by side");
+        let mut constants = [0.0; ELEMENTS];
+        for (lane, constants) in constants[..lanes].iter_mut().enumerate() {
+            *constants = constant(first + lane / self.positions);
+        }
+        let mut totals = [[0.0; ELEMENTS]; N];
+        wide(|| {
+            for (x, y) in x.chunks_exact(self.sample()).zip(y.chunks_exact(self.sample())) {
+                let rows = x[begin..begin + width].chunks(lanes).zip(y[begin..begin + width].chunks(lanes));
+                for (x, y) in rows {
+                    let (x, y) = (&x[..x.len()], &y[..x.len()]);
+                    for lane in 0..x.len() {
+                        let terms = f(constants[lane], f64::from(x[lane]), f64::from(y[lane]));
+                        totals.iter_mut().zip(terms).for_each(|(totals, term)| totals[lane] += term);
+                    }
+                }
+            }
+        });
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let lanes = i * self.positions..((i + 1) * self.positions).min(lanes);
+            *sums = totals.each_ref().map(|totals| totals[lanes.clone()].iter().sum());
+        }
+    }
 }
+
+/// Sums that are kept side by side for planes that are small, and lanes for large ones.
+const ELEMENTS: usize = 512;
+const LANES: usize = 64;

@@ -3,7 +3,8 @@
 use plimsoll_plan::layers::conv::Conv;
 use plimsoll_plan::schedule::{Part, Role};
 
-use super::convolution::{Geometry, add_bias, bias_gradient, correlate, kernel_gradient, spread};
+use super::convolution::{Geometry, bias_gradient, correlate, kernel_gradient, spread};
+use super::product::Start;
 use super::step::Step;
 
 fn geometry(layer: &Conv, step: &Step) -> Geometry {
@@ -14,10 +15,8 @@ fn geometry(layer: &Conv, step: &Step) -> Geometry {
 pub fn forward(layer: &Conv, step: &Step) {
     let g = geometry(layer, step);
     let y = step.write(Role::Output);
-    correlate(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, false);
-    if layer.bias {
-        add_bias(y, step.read(Role::Parameter(1)), g.map[0] * g.map[1]);
-    }
+    let start = if layer.bias { Start::Bias(step.read(Role::Parameter(1))) } else { Start::Zero };
+    correlate(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, start);
 }
 
 /// The gradients: of weight and bias, or of the input.
@@ -27,7 +26,8 @@ pub fn backward(layer: &Conv, step: &Step, part: Part) {
     if part != Part::Inputs {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
-            kernel_gradient(&g, step.read(Role::Input(0)), dy, dweight, step.adds(weight));
+            let room = step.write_if(Role::Workspace).unwrap_or_default();
+            kernel_gradient(&g, step.read(Role::Input(0)), dy, dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.map[0] * g.map[1]);
@@ -36,6 +36,7 @@ pub fn backward(layer: &Conv, step: &Step, part: Part) {
     if part != Part::Parameters
         && let Some(dx) = step.write_if(Role::InputGradient(0))
     {
-        spread(&g, dy, step.read(Role::Parameter(0)), dx, step.adds(Role::InputGradient(0)));
+        let start = Start::adding(step.adds(Role::InputGradient(0)));
+        spread(&g, dy, step.read(Role::Parameter(0)), dx, start);
     }
 }

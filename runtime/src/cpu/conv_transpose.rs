@@ -3,7 +3,8 @@
 use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::schedule::{Part, Role};
 
-use super::convolution::{Geometry, add_bias, bias_gradient, correlate, kernel_gradient, spread};
+use super::convolution::{Geometry, bias_gradient, correlate, kernel_gradient, spread};
+use super::product::Start;
 use super::step::Step;
 
 /// The layer's output is the image of the convolution, its input the map.
@@ -15,10 +16,8 @@ fn geometry(layer: &ConvTranspose, step: &Step) -> Geometry {
 pub fn forward(layer: &ConvTranspose, step: &Step) {
     let g = geometry(layer, step);
     let y = step.write(Role::Output);
-    spread(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, false);
-    if layer.bias {
-        add_bias(y, step.read(Role::Parameter(1)), g.image[0] * g.image[1]);
-    }
+    let start = if layer.bias { Start::Bias(step.read(Role::Parameter(1))) } else { Start::Zero };
+    spread(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, start);
 }
 
 /// The gradients: of weight and bias, or of the input.
@@ -28,7 +27,8 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
     if part != Part::Inputs {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
-            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight));
+            let room = step.write_if(Role::Workspace).unwrap_or_default();
+            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.image[0] * g.image[1]);
@@ -37,6 +37,7 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
     if part != Part::Parameters
         && let Some(dx) = step.write_if(Role::InputGradient(0))
     {
-        correlate(&g, dy, step.read(Role::Parameter(0)), dx, step.adds(Role::InputGradient(0)));
+        let start = Start::adding(step.adds(Role::InputGradient(0)));
+        correlate(&g, dy, step.read(Role::Parameter(0)), dx, start);
     }
 }

@@ -5,18 +5,24 @@
 //! [`spread`] back, [`kernel_gradient`] from both to the kernel. A convolution's forward pass is the first, a transposed
 //! convolution's the second.
 //!
-//! Columns of the image ("im2col", Chellapilla et al. 2006) are made a panel at a time, on the stack, where the product
-//! reads them. Where a group has one channel ("depthwise"), there is no product worth its name, and plain loops run along
-//! the rows of the image.
+//! All are products with columns of what the kernel slides over ("im2col", Chellapilla et al. 2006), of which only the
+//! blocks are made that the product works on. The way back is a correlation too: with stride 1 the kernel slides over the
+//! map in reverse; with a larger one, pixels whose places leave the same rest by the stride have taps in common, and each
+//! such phase is a correlation of its own. Taps that never leave the padding are left out everywhere.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use plimsoll_plan::layers::window::Window;
 
-use super::microkernel::{HEIGHT, Rows, Tile, WIDTH, multiply};
-use super::product::{Left, Panel, Right, Target, product, write};
-use super::{parallel, vector};
+use super::correlation::{Grid, Run};
+use super::gather::Pieces;
+use super::microkernel::{HEIGHT, WIDTH};
+use super::product::{
+    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, copy_strided, product, product_in_parts,
+    transpose,
+};
+use super::{depthwise, parallel, vector};
 
 /// The sizes of a convolution.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +56,7 @@ impl Geometry {
             [height, width] => [height as usize, width as usize],
             _ => unreachable!("the shape rule of convolutions"),
         };
-        Geometry {
+        let g = Geometry {
             groups: groups as usize,
             channels: (image[0] / groups) as usize,
             maps: (map[0] / groups) as usize,
@@ -60,20 +66,26 @@ impl Geometry {
             stride: pair(window.stride),
             padding: pair(window.padding),
             dilation: pair(window.dilation),
+        };
+        if (g.kernel, g.stride, g.padding) == ([1, 1], [1, 1], [0, 0]) {
+            // One tap that visits every pixel sees one long row.
+            let row = [1, g.pixels()];
+            return Geometry { image: row, map: row, ..g };
         }
+        g
     }
 
     /// Elements of the image.
-    fn pixels(&self) -> usize {
+    pub(super) fn pixels(&self) -> usize {
         self.image[0] * self.image[1]
     }
 
     /// Elements of the map, each a position of the kernel.
-    fn positions(&self) -> usize {
+    pub(super) fn positions(&self) -> usize {
         self.map[0] * self.map[1]
     }
 
-    fn taps(&self) -> usize {
+    pub(super) fn taps(&self) -> usize {
         self.kernel[0] * self.kernel[1]
     }
 
@@ -82,12 +94,13 @@ impl Geometry {
         self.channels * self.taps()
     }
 
+    /// Whether each channel of the image goes to so few of the map that there is no product worth its name.
     fn is_depthwise(&self) -> bool {
-        self.channels == 1
+        self.channels == 1 && self.maps < 4
     }
 
     /// The positions along an axis at which a tap lies on the image and not on its padding.
-    fn inside(&self, axis: usize, tap: usize) -> Range<usize> {
+    pub(super) fn inside(&self, axis: usize, tap: usize) -> Range<usize> {
         let (stride, offset) = (self.stride[axis], tap * self.dilation[axis]);
         let first = self.padding[axis].saturating_sub(offset).div_ceil(stride);
         let end = (self.image[axis] + self.padding[axis]).saturating_sub(offset).div_ceil(stride);
@@ -96,131 +109,186 @@ impl Geometry {
     }
 
     /// Where on the image a tap lies at a position that is [`inside`](Geometry::inside).
-    fn at(&self, axis: usize, position: usize, tap: usize) -> usize {
+    pub(super) fn at(&self, axis: usize, position: usize, tap: usize) -> usize {
         position * self.stride[axis] + tap * self.dilation[axis] - self.padding[axis]
     }
 }
 
-/// A run of neighbouring positions in one row of the map.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    /// Which sample.
-    sample: usize,
-    /// Which row of the map.
-    y: usize,
-    /// The first column.
-    x: usize,
-    /// How many.
-    length: usize,
-}
-
-/// The runs that make up a range of positions, counted through all samples.
-fn runs(g: &Geometry, positions: Range<usize>) -> impl Iterator<Item = Run> {
-    let [height, width] = g.map;
-    let mut next = positions.start;
-    std::iter::from_fn(move || {
-        let (row, x) = (next / width, next % width);
-        let length = (width - x).min(positions.end - next);
-        next += length;
-        (length > 0).then_some(Run { sample: row / height, y: row % height, x, length })
-    })
-}
-
-/// `map = kernel * columns(image)`, or `map += ...` if it `adds`.
-pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], adds: bool) {
+/// `map = kernel * columns(image)`, added to what `start` says.
+pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], start: Start) {
     if g.is_depthwise() {
-        return depthwise_correlate(g, image, kernel, map, adds);
+        return depthwise::correlate(g, image, kernel, map, start);
     }
-    let (size, rows, positions) = (g.groups * g.maps * g.positions(), g.rows(), g.positions());
-    let samples = map.len() / size;
-    for (group, kernel) in kernel.chunks_exact(g.maps * rows).enumerate() {
-        let left = Left::rows(kernel, g.maps, rows);
-        let right = Columns { g, image, group, samples };
-        let elements = &mut map[group * g.maps * positions..];
-        product(Target { elements, row: positions, column: 1, width: positions, group: size }, left, &right, adds);
+    let samples = map.len() / (g.groups * g.maps * g.positions());
+    let grid = Grid::forward(g, samples);
+    let start = blank(map, g.positions(), start, grid.taps() == 0);
+    if grid.taps() == 0 {
+        return;
+    }
+    for group in 0..g.groups {
+        let kernel = Kernel {
+            grid: &grid,
+            elements: &kernel[group * g.maps * g.rows()..][..g.maps * g.rows()],
+            rows: g.maps,
+            channels: g.channels,
+            row: g.rows(),
+            channel: g.taps(),
+            width: g.kernel[1],
+        };
+        let columns = columns(g, grid, image, group);
+        let places = Places { grid: &grid, sample: g.groups * g.maps * g.positions(), width: g.map[1] };
+        let map = &mut map[group * g.maps * g.positions()..];
+        // SAFETY: results have positions of their own, and maps planes of their own.
+        let target =
+            unsafe { Target::new(map, [g.maps, grid.results()], g.positions(), places, start.part(group, g.maps)) };
+        product(target, &kernel, &columns);
     }
 }
 
-/// The columns of the image: a row for each channel and tap, a column for each position of each sample.
-struct Columns<'a> {
-    g: &'a Geometry,
-    image: &'a [f32],
-    group: usize,
-    samples: usize,
-}
-
-impl Columns<'_> {
-    /// One channel of one sample.
-    fn channel(&self, sample: usize, channel: usize) -> &[f32] {
-        let pixels = self.g.pixels();
-        let start = ((sample * self.g.groups + self.group) * self.g.channels + channel) * pixels;
-        &self.image[start..start + pixels]
+/// The columns of the image's channels in a group.
+fn columns<'a>(g: &Geometry, grid: Grid, image: &'a [f32], group: usize) -> Columns<'a> {
+    Columns {
+        grid,
+        source: &image[group * g.channels * g.pixels()..],
+        channels: g.channels,
+        sample: g.groups * g.channels * g.pixels(),
+        channel: g.pixels(),
+        width: g.image[1],
     }
 }
 
-impl Right for Columns<'_> {
-    fn columns(&self) -> usize {
-        self.samples * self.g.positions()
+/// Lays down what the products are added to where they do not make every element; gives what they are to be added to.
+fn blank<'a>(result: &mut [f32], plane: usize, start: Start<'a>, has_gaps: bool) -> Start<'a> {
+    match start {
+        _ if !has_gaps => return start,
+        Start::Zero => parallel::chunks(result, parallel::CHUNK, |_, part| part.fill(0.0)),
+        Start::Bias(bias) => parallel::chunks(result, plane, |i, plane| plane.fill(bias[i % bias.len()])),
+        Start::Target => {}
     }
+    Start::Target
+}
 
-    fn pack(&self, depth: Range<usize>, columns: Range<usize>, panel: &mut Panel) {
-        let g = self.g;
-        let mut all = [Run::default(); WIDTH];
-        let mut count = 0;
-        for run in runs(g, columns.clone()) {
-            all[count] = run;
-            count += 1;
+/// `image = image(kernel^T * map)`: what every position gives to the pixels under its taps, summed, and added to what
+/// `start` says.
+pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], start: Start) {
+    if g.is_depthwise() {
+        return depthwise::spread(g, map, kernel, image, start);
+    }
+    let samples = image.len() / (g.groups * g.channels * g.pixels());
+    let phases = || {
+        let rows = (0..g.stride[0].min(g.image[0])).flat_map(|y| (0..g.stride[1].min(g.image[1])).map(move |x| [y, x]));
+        rows.map(|phase| Grid::backward(g, phase, samples))
+    };
+    let start = blank(image, g.pixels(), start, phases().any(|grid| grid.taps() == 0));
+    for grid in phases().filter(|grid| grid.taps() > 0) {
+        for group in 0..g.groups {
+            let kernel = Kernel {
+                grid: &grid,
+                elements: &kernel[group * g.maps * g.rows()..][..g.maps * g.rows()],
+                rows: g.channels,
+                channels: g.maps,
+                row: g.taps(),
+                channel: g.rows(),
+                width: g.kernel[1],
+            };
+            let columns = Columns {
+                grid,
+                source: &map[group * g.maps * g.positions()..],
+                channels: g.maps,
+                sample: g.groups * g.maps * g.positions(),
+                channel: g.positions(),
+                width: g.map[1],
+            };
+            let places = Places { grid: &grid, sample: g.groups * g.channels * g.pixels(), width: g.image[1] };
+            let image = &mut image[group * g.channels * g.pixels()..];
+            let start = start.part(group, g.channels);
+            // SAFETY: results have pixels of their own, and channels planes of their own.
+            let target = unsafe { Target::new(image, [g.channels, grid.results()], g.pixels(), places, start) };
+            product(target, &kernel, &columns);
         }
-        for (row, to) in depth.zip(panel.chunks_exact_mut(WIDTH)) {
-            let (channel, tap) = (row / g.taps(), row % g.taps());
-            let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
-            let (inside_y, inside_x) = (g.inside(0, ky), g.inside(1, kx));
-            let mut to = to;
-            for run in &all[..count] {
-                let (part, rest) = to.split_at_mut(run.length);
-                to = rest;
-                let first = inside_x.start.clamp(run.x, run.x + run.length) - run.x;
-                let end = inside_x.end.clamp(run.x, run.x + run.length) - run.x;
-                if !inside_y.contains(&run.y) || first >= end {
-                    part.fill(MaybeUninit::new(0.0));
-                    continue;
-                }
-                let pixels = &self.channel(run.sample, channel)[g.at(0, run.y, ky) * g.image[1]..][..g.image[1]];
-                part[..first].fill(MaybeUninit::new(0.0));
-                part[end..].fill(MaybeUninit::new(0.0));
-                let from = g.at(1, run.x + first, kx);
-                let part = &mut part[first..end];
-                if g.stride[1] == 1 {
-                    write(part, &pixels[from..from + part.len()]);
-                } else {
-                    let pixels = pixels[from..].iter().step_by(g.stride[1]);
-                    part.iter_mut().zip(pixels).for_each(|(to, x)| *to = MaybeUninit::new(*x));
+    }
+}
+
+/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`. In `room` lie sums over parts of the batch.
+pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool, room: &mut [f32]) {
+    if g.is_depthwise() {
+        return depthwise::kernel_gradient(g, image, map, dkernel, adds);
+    }
+    let size = g.groups * g.maps * g.positions();
+    let samples = map.len() / size;
+    let grid = Grid::forward(g, samples);
+    let start = blank(dkernel, g.taps(), Start::adding(adds), grid.taps() < g.taps());
+    if grid.taps() == 0 {
+        return;
+    }
+    for (group, dkernel) in dkernel.chunks_exact_mut(g.maps * g.rows()).enumerate() {
+        let maps = Maps {
+            elements: &map[group * g.maps * g.positions()..],
+            rows: g.maps,
+            positions: g.positions(),
+            samples,
+            sample: size,
+        };
+        let columns = Transposed(columns(g, grid, image, group));
+        let taps = Taps { grid: &grid, taps: g.taps(), width: g.kernel[1] };
+        // SAFETY: every channel and tap has an element of its own in the row of each map.
+        let target = unsafe { Target::new(dkernel, [g.maps, columns.columns()], g.rows(), taps, start) };
+        product_in_parts(target, &maps, &columns, room);
+    }
+}
+
+/// A map on the left: a row for each of its channels, a column for each position of each sample.
+struct Maps<'a> {
+    /// From the first channel of the group on.
+    elements: &'a [f32],
+    rows: usize,
+    positions: usize,
+    samples: usize,
+    /// Elements from sample to sample.
+    sample: usize,
+}
+
+impl Left for Maps<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn depth(&self) -> usize {
+        self.samples * self.positions
+    }
+
+    fn copies(&self) -> bool {
+        false
+    }
+
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+        let (mut sample, mut position) = (depth.start / self.positions, depth.start % self.positions);
+        let at = |sample: usize, row: usize| &self.elements[sample * self.sample + row * self.positions..];
+        if position + depth.len() <= self.positions {
+            return Rows { elements: &at(sample, rows.start)[position..], row: self.positions, column: 1 };
+        }
+        if self.positions < WIDTH {
+            // Across many samples.
+            for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
+                copy_strided(&at(sample, rows.start)[position..], self.positions, &mut to[..rows.len()]);
+                position += 1;
+                if position == self.positions {
+                    (sample, position) = (sample + 1, 0);
                 }
             }
-            to.fill(MaybeUninit::new(0.0));
+            return Rows { elements: copy, row: 1, column: HEIGHT };
         }
-    }
-}
-
-/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`.
-pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool) {
-    if g.is_depthwise() {
-        return depthwise_kernel_gradient(g, image, map, dkernel, adds);
-    }
-    let (size, rows, positions) = (g.groups * g.maps * g.positions(), g.rows(), g.positions());
-    let samples = map.len() / size;
-    for (group, dkernel) in dkernel.chunks_exact_mut(g.maps * rows).enumerate() {
-        let left = Left {
-            elements: &map[group * g.maps * positions..],
-            rows: g.maps,
-            depth: positions,
-            row: positions,
-            column: 1,
-            repeats: samples,
-            repeat: size,
-        };
-        let right = Transposed(Columns { g, image, group, samples });
-        product(Target::rows(dkernel, rows), left, &right, adds);
+        // Across some samples.
+        let mut done = 0;
+        while done < depth.len() {
+            let length = (self.positions - position).min(depth.len() - done);
+            for (row, to) in rows.clone().zip(copy.chunks_exact_mut(DEPTH)) {
+                to[done..done + length].copy_from_slice(&at(sample, row)[position..][..length]);
+            }
+            done += length;
+            (sample, position) = (sample + 1, 0);
+        }
+        Rows { elements: copy, row: DEPTH, column: 1 }
     }
 }
 
@@ -229,210 +297,188 @@ struct Transposed<'a>(Columns<'a>);
 
 impl Right for Transposed<'_> {
     fn columns(&self) -> usize {
-        self.0.g.rows()
+        self.0.rows()
     }
 
-    fn pack(&self, depth: Range<usize>, columns: Range<usize>, panel: &mut Panel) {
-        let g = self.0.g;
-        let width = columns.len();
-        for to in panel.chunks_exact_mut(WIDTH) {
-            to[width..].fill(MaybeUninit::new(0.0));
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
+        let mut rows = [const { MaybeUninit::uninit() }; COLUMNS * WIDTH];
+        for first in depth.clone().step_by(WIDTH) {
+            let positions = first..depth.end.min(first + WIDTH);
+            let rows = &mut rows[..columns.len() * WIDTH];
+            self.0.write(columns.clone(), positions.clone(), rows);
+            // SAFETY: `write` has written all of them.
+            let rows = unsafe { rows.assume_init_ref() };
+            for (rows, panel) in rows.chunks(WIDTH * WIDTH).zip(block.chunks_exact_mut(depth.len() * WIDTH)) {
+                let width = rows.len() / WIDTH;
+                let panel = &mut panel[(first - depth.start) * WIDTH..][..positions.len() * WIDTH];
+                transpose(rows, [WIDTH, 1], [width, positions.len()], panel);
+                if width < WIDTH {
+                    panel.chunks_exact_mut(WIDTH).for_each(|row| row[width..].fill(MaybeUninit::new(0.0)));
+                }
+            }
         }
-        for (j, row) in columns.enumerate() {
-            let (channel, tap) = (row / g.taps(), row % g.taps());
-            let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
-            let (inside_y, inside_x) = (g.inside(0, ky), g.inside(1, kx));
-            let mut to = panel.chunks_exact_mut(WIDTH).map(|row| &mut row[j]);
-            for run in runs(g, depth.clone()) {
-                let first = inside_x.start.clamp(run.x, run.x + run.length) - run.x;
-                let end = inside_x.end.clamp(run.x, run.x + run.length) - run.x;
-                if !inside_y.contains(&run.y) || first >= end {
-                    to.by_ref().take(run.length).for_each(|to| *to = MaybeUninit::new(0.0));
+    }
+}
+
+/// Where channels and taps lie in a row of the kernel.
+struct Taps<'a> {
+    grid: &'a Grid,
+    /// Those that were not left out, too.
+    taps: usize,
+    width: usize,
+}
+
+impl Place for Taps<'_> {
+    fn offsets(&self, columns: Range<usize>, offsets: &mut [usize]) {
+        for (column, offset) in columns.zip(offsets) {
+            let (channel, tap) = (column / self.grid.taps(), column % self.grid.taps());
+            *offset = channel * self.taps + self.grid.tap(tap, self.width);
+        }
+    }
+}
+
+/// The columns of a source: a row for each channel and tap, a column for each result.
+struct Columns<'a> {
+    grid: Grid,
+    /// From the first channel of the group on.
+    source: &'a [f32],
+    channels: usize,
+    /// Elements from sample to sample.
+    sample: usize,
+    /// Elements from channel to channel, and from row to row.
+    channel: usize,
+    width: usize,
+}
+
+impl Columns<'_> {
+    fn rows(&self) -> usize {
+        self.channels * self.grid.taps()
+    }
+
+    /// Writes some rows in up to [`WIDTH`] columns, as rows of [`WIDTH`] elements, zeros after the last column.
+    fn write(&self, rows: Range<usize>, columns: Range<usize>, to: &mut Block) {
+        let Grid { y, x, .. } = &self.grid;
+        let taps = self.grid.taps();
+        let mut all = [Run::default(); WIDTH];
+        let mut count = 0;
+        for run in self.grid.runs(columns) {
+            all[count] = run;
+            count += 1;
+        }
+        // A tap has a row for each channel, but for the first and the last channels perhaps.
+        let [(first, before), (last, until)] = [rows.start, rows.end].map(|row| (row / taps, row % taps));
+        let mut pieces = Pieces::new(x.step);
+        for ty in 0..y.taps {
+            let (inside_y, start_y) = (y.inside(ty), y.start(ty));
+            for tx in 0..x.taps {
+                let tap = ty * x.taps + tx;
+                let channels = first + usize::from(tap < before)..last + usize::from(tap < until);
+                if channels.is_empty() {
                     continue;
                 }
-                let pixels = &self.0.channel(run.sample, channel)[g.at(0, run.y, ky) * g.image[1]..][..g.image[1]];
-                to.by_ref().take(first).for_each(|to| *to = MaybeUninit::new(0.0));
-                let from = g.at(1, run.x + first, kx);
-                let pixels = pixels[from..].iter().step_by(g.stride[1]);
-                to.by_ref().take(end - first).zip(pixels).for_each(|(to, x)| *to = MaybeUninit::new(*x));
-                to.by_ref().take(run.length - end).for_each(|to| *to = MaybeUninit::new(0.0));
-            }
-        }
-    }
-}
-
-/// Rows of columns that are made at a time before they are added to the image.
-const SPREAD_ROWS: usize = 12 * HEIGHT;
-
-/// Common extent of the products for [`spread`] that is handled at a time.
-const DEPTH: usize = 256;
-
-/// `image = image(kernel^T * map)`: what every position gives to the pixels under its taps, summed; or `image += ...` if it
-/// `adds`.
-pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], adds: bool) {
-    if g.is_depthwise() {
-        return depthwise_spread(g, map, kernel, image, adds);
-    }
-    // A task has some channels of one sample to itself.
-    let most = (SPREAD_ROWS / g.taps()).clamp(1, g.channels);
-    let channels = (1..=most).rev().find(|channels| g.channels.is_multiple_of(*channels)).unwrap_or(1);
-    let blocks = g.groups * g.channels / channels;
-    parallel::chunks(image, channels * g.pixels(), |i, image| {
-        if !adds {
-            image.fill(0.0);
-        }
-        let (sample, first) = (i / blocks, i % blocks * channels);
-        let (group, first) = (first / g.channels, first % g.channels);
-        let map = &map[(sample * g.groups + group) * g.maps * g.positions()..][..g.maps * g.positions()];
-        let kernel = &kernel[group * g.maps * g.rows()..][..g.maps * g.rows()];
-        for row in (0..channels * g.taps()).step_by(SPREAD_ROWS) {
-            let rows = row..(channels * g.taps()).min(row + SPREAD_ROWS);
-            for start in (0..g.positions()).step_by(WIDTH) {
-                let positions = start..g.positions().min(start + WIDTH);
-                spread_panel(g, map, kernel, first * g.taps(), rows.clone(), positions, image);
-            }
-        }
-    });
-}
-
-/// What some positions of a map give to some rows of columns, which begin at row `first` of the kernel.
-fn spread_panel(
-    g: &Geometry,
-    map: &[f32],
-    kernel: &[f32],
-    first: usize,
-    rows: Range<usize>,
-    positions: Range<usize>,
-    image: &mut [f32],
-) {
-    let mut panel = [const { MaybeUninit::uninit() }; DEPTH * WIDTH];
-    let mut columns = [[0.0; WIDTH]; SPREAD_ROWS];
-    let mut tile: Tile = [[0.0; WIDTH]; HEIGHT];
-    let width = positions.len();
-    for start in (0..g.maps).step_by(DEPTH) {
-        let depth = (g.maps - start).min(DEPTH);
-        for (k, to) in panel.chunks_exact_mut(WIDTH).take(depth).enumerate() {
-            write(&mut to[..width], &map[(start + k) * g.positions()..][positions.clone()]);
-            to[width..].fill(MaybeUninit::new(0.0));
-        }
-        for row in rows.clone().step_by(HEIGHT) {
-            let count = (rows.end - row).min(HEIGHT);
-            let at = start * g.rows() + first + row;
-            let last = at + count - 1 + (depth - 1) * g.rows();
-            assert!(last < kernel.len(), "the kernel is smaller");
-            let left = Rows { start: kernel[at..].as_ptr(), count, row: 1, column: g.rows() };
-            // SAFETY: the kernel has these elements, as was checked; the panel has just been written.
-            unsafe { multiply(left, panel.as_ptr().cast(), WIDTH, depth, &mut tile) };
-            for (sums, row) in columns[row - rows.start..].iter_mut().zip(&tile[..count]) {
-                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-            }
-        }
-    }
-    for (sums, row) in columns.iter().zip(rows) {
-        let (channel, tap) = (row / g.taps(), row % g.taps());
-        let pixels = &mut image[channel * g.pixels()..][..g.pixels()];
-        let mut from = &sums[..];
-        for run in runs(g, positions.clone()) {
-            let (part, rest) = from.split_at(run.length);
-            from = rest;
-            spread_run(g, tap, run, part, 1.0, pixels);
-        }
-    }
-}
-
-/// Adds a run of values, times a factor, to the pixels under a tap.
-fn spread_run(g: &Geometry, tap: usize, run: Run, values: &[f32], factor: f32, pixels: &mut [f32]) {
-    let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
-    let inside = g.inside(1, kx);
-    let (first, end) = (inside.start.max(run.x), inside.end.min(run.x + run.length));
-    if !g.inside(0, ky).contains(&run.y) || first >= end {
-        return;
-    }
-    let pixels = &mut pixels[g.at(0, run.y, ky) * g.image[1]..][..g.image[1]][g.at(1, first, kx)..];
-    let values = &values[first - run.x..end - run.x];
-    if g.stride[1] == 1 {
-        pixels.iter_mut().zip(values).for_each(|(to, x)| *to += factor * x);
-    } else {
-        pixels.iter_mut().step_by(g.stride[1]).zip(values).for_each(|(to, x)| *to += factor * x);
-    }
-}
-
-fn depthwise_correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], adds: bool) {
-    parallel::chunks(map, g.positions(), |i, map| {
-        if !adds {
-            map.fill(0.0);
-        }
-        let channel = i % (g.groups * g.maps);
-        let pixels = &image[(i / (g.groups * g.maps) * g.groups + channel / g.maps) * g.pixels()..][..g.pixels()];
-        for (tap, factor) in kernel[channel * g.taps()..][..g.taps()].iter().enumerate() {
-            let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
-            let inside = g.inside(1, kx);
-            if inside.is_empty() {
-                continue;
-            }
-            for y in g.inside(0, ky) {
-                let from = &pixels[g.at(0, y, ky) * g.image[1]..][..g.image[1]][g.at(1, inside.start, kx)..];
-                let to = &mut map[y * g.map[1]..][inside.clone()];
-                if g.stride[1] == 1 {
-                    to.iter_mut().zip(from).for_each(|(to, x)| *to += factor * x);
-                } else {
-                    to.iter_mut().zip(from.iter().step_by(g.stride[1])).for_each(|(to, x)| *to += factor * x);
+                let (inside_x, start_x) = (x.inside(tx), x.start(tx));
+                pieces.clear();
+                let mut lane = 0;
+                for run in &all[..count] {
+                    let from = inside_x.start.max(run.x);
+                    let end = inside_x.end.min(run.x + run.length);
+                    if inside_y.contains(&run.y) && from < end {
+                        let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
+                        let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
+                        let at = run.sample * self.sample + at_y * self.width + at_x;
+                        pieces.push(lane + from - run.x..lane + end - run.x, at);
+                    }
+                    lane += run.length;
                 }
+                let to = &mut to[(channels.start * taps + tap - rows.start) * WIDTH..];
+                let source = &self.source[channels.start * self.channel..];
+                pieces.gather(source, self.channel, channels.len(), to, taps * WIDTH);
             }
         }
-    });
+    }
 }
 
-fn depthwise_spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], adds: bool) {
-    parallel::chunks(image, g.pixels(), |i, pixels| {
-        if !adds {
-            pixels.fill(0.0);
+impl Right for Columns<'_> {
+    fn columns(&self) -> usize {
+        self.grid.results()
+    }
+
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
+        let panels = block.chunks_exact_mut(depth.len() * WIDTH);
+        for (first, panel) in columns.clone().step_by(WIDTH).zip(panels) {
+            self.write(depth.clone(), first..columns.end.min(first + WIDTH), panel);
         }
-        let (sample, group) = (i / g.groups, i % g.groups);
-        for channel in group * g.maps..(group + 1) * g.maps {
-            let map = &map[(sample * g.groups * g.maps + channel) * g.positions()..][..g.positions()];
-            for (tap, factor) in kernel[channel * g.taps()..][..g.taps()].iter().enumerate() {
-                for (y, row) in map.chunks_exact(g.map[1]).enumerate() {
-                    let run = Run { sample, y, x: 0, length: g.map[1] };
-                    spread_run(g, tap, run, row, *factor, pixels);
-                }
+    }
+}
+
+/// A kernel from the side of its rows: a row for each channel of the result, a column for each channel and tap of the
+/// source.
+struct Kernel<'a> {
+    grid: &'a Grid,
+    elements: &'a [f32],
+    rows: usize,
+    channels: usize,
+    /// Elements from row to row, and from channel to channel.
+    row: usize,
+    channel: usize,
+    /// Taps in a row of the window.
+    width: usize,
+}
+
+impl Left for Kernel<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn depth(&self) -> usize {
+        self.channels * self.grid.taps()
+    }
+
+    /// Unless each row is contiguous.
+    fn copies(&self) -> bool {
+        let g = self.grid;
+        let is_whole = g.taps() == self.channel && [g.x.tap, g.y.tap] == [0, 0] && [g.x.period, g.y.period] == [1, 1];
+        !is_whole
+    }
+
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+        let elements = &self.elements[rows.start * self.row..];
+        if !self.copies() {
+            return Rows { elements: &elements[depth.start..], row: self.row, column: 1 };
+        }
+        let taps = self.grid.taps();
+        let (mut channel, mut tap) = (depth.start / taps, depth.start % taps);
+        for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
+            let from = &elements[channel * self.channel + self.grid.tap(tap, self.width)..];
+            copy_strided(from, self.row, &mut to[..rows.len()]);
+            tap += 1;
+            if tap == taps {
+                (channel, tap) = (channel + 1, 0);
             }
         }
-    });
+        Rows { elements: copy, row: 1, column: HEIGHT }
+    }
 }
 
-fn depthwise_kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool) {
-    let samples = map.len() / (g.groups * g.maps * g.positions());
-    parallel::chunks(dkernel, 1, |i, sum| {
-        let (channel, tap) = (i / g.taps(), i % g.taps());
-        let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
-        let inside = g.inside(1, kx);
-        let mut total = 0.0;
-        for sample in 0..samples {
-            let map = &map[(sample * g.groups * g.maps + channel) * g.positions()..][..g.positions()];
-            let pixels = &image[(sample * g.groups + channel / g.maps) * g.pixels()..][..g.pixels()];
-            for y in g.inside(0, ky) {
-                if inside.is_empty() {
-                    continue;
-                }
-                let from = &pixels[g.at(0, y, ky) * g.image[1]..][..g.image[1]][g.at(1, inside.start, kx)..];
-                let row = &map[y * g.map[1]..][inside.clone()];
-                total += match g.stride[1] {
-                    1 => vector::dot(row, &from[..row.len()]),
-                    stride => row.iter().zip(from.iter().step_by(stride)).map(|(a, b)| a * b).sum(),
-                };
+/// Where the results of a grid lie in planes of a width.
+struct Places<'a> {
+    grid: &'a Grid,
+    /// Elements from sample to sample.
+    sample: usize,
+    width: usize,
+}
+
+impl Place for Places<'_> {
+    fn offsets(&self, columns: Range<usize>, offsets: &mut [usize]) {
+        let Grid { y, x, .. } = self.grid;
+        let mut offsets = offsets.iter_mut();
+        for run in self.grid.runs(columns) {
+            let first = run.sample * self.sample + (y.first + run.y * y.stride) * self.width + x.first;
+            for (i, offset) in offsets.by_ref().take(run.length).enumerate() {
+                *offset = first + (run.x + i) * x.stride;
             }
         }
-        sum[0] = if adds { sum[0] + total } else { total };
-    });
-}
-
-/// Adds to every channel of every sample its bias; `size` elements a channel.
-pub fn add_bias(map: &mut [f32], bias: &[f32], size: usize) {
-    parallel::chunks(map, size, |i, map| {
-        let bias = bias[i % bias.len()];
-        map.iter_mut().for_each(|x| *x += bias);
-    });
+    }
 }
 
 /// Adds to each bias's gradient the sum of its channel over all samples.

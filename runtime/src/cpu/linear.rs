@@ -7,7 +7,7 @@ use plimsoll_plan::schedule::{Part, Role};
 
 use super::optimizer::State;
 use super::parallel;
-use super::product::{Left, Matrix, Target, product};
+use super::product::{Matrix, Start, Target, product};
 use super::step::Step;
 
 /// The outputs.
@@ -16,18 +16,18 @@ pub fn forward(layer: &Linear, step: &Step) {
     let y = step.write(Role::Output);
     let outputs = layer.out_features as usize;
     let (rows, inputs) = (y.len() / outputs, weight.len() / outputs);
+    // The bias is laid down first, since it belongs to the columns.
     if layer.bias {
         let bias = step.read(Role::Parameter(1));
         parallel::chunks(y, outputs, |_, row| row.copy_from_slice(bias));
     }
+    let (x, weight) = (Matrix::rows(x, rows, inputs), Matrix::rows(weight, outputs, inputs));
+    let start = Start::adding(layer.bias);
     if outputs < rows {
-        let right = Matrix { elements: weight, columns: outputs, row: 1, column: inputs };
-        product(Target::rows(y, outputs), Left::rows(x, rows, inputs), &right, layer.bias);
+        product(Target::rows(y, outputs, start), &x, &weight.transposed());
     } else {
         // The other way round, since the right matrix is the one that is copied: y^T = W x^T.
-        let right = Matrix { elements: x, columns: rows, row: 1, column: inputs };
-        let target = Target { elements: y, row: 1, column: outputs, width: rows, group: 0 };
-        product(target, Left::rows(weight, outputs, inputs), &right, layer.bias);
+        product(Target::columns(y, outputs, start), &weight, &x.transposed());
     }
 }
 
@@ -39,9 +39,10 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
     if part != Part::Inputs {
         if let Some(weight) = step.write_if(Role::ParameterGradient(0)) {
             let inputs = weight.len() / outputs;
-            let left = Left { row: 1, column: outputs, ..Left::rows(dy, outputs, rows) };
-            let right = Matrix { elements: step.read(Role::Input(0)), columns: inputs, row: inputs, column: 1 };
-            product(Target::rows(weight, inputs), left, &right, step.adds(Role::ParameterGradient(0)));
+            let left = Matrix::rows(dy, rows, outputs).transposed();
+            let right = Matrix::rows(step.read(Role::Input(0)), rows, inputs);
+            let start = Start::adding(step.adds(Role::ParameterGradient(0)));
+            product(Target::rows(weight, inputs, start), &left, &right);
         }
         if let Some(bias) = step.gradient(Role::ParameterGradient(1)) {
             sum_rows(bias, dy);
@@ -52,8 +53,9 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
     {
         let weight = step.read(Role::Parameter(0));
         let inputs = weight.len() / outputs;
-        let right = Matrix { elements: weight, columns: inputs, row: inputs, column: 1 };
-        product(Target::rows(dx, inputs), Left::rows(dy, rows, outputs), &right, step.adds(Role::InputGradient(0)));
+        let start = Start::adding(step.adds(Role::InputGradient(0)));
+        let (left, right) = (Matrix::rows(dy, rows, outputs), Matrix::rows(weight, outputs, inputs));
+        product(Target::rows(dx, inputs, start), &left, &right);
     }
 }
 
@@ -63,14 +65,14 @@ pub fn update_rows(layer: &Linear, step: &Step) {
     let tile = step.write::<f32>(Role::Workspace);
     let mut state = State::of(step);
     let outputs = layer.out_features as usize;
-    let (rows, inputs) = (dy.len() / outputs, state.len() / outputs);
-    let right = Matrix { elements: x, columns: inputs, row: inputs, column: 1 };
+    let (samples, inputs) = (dy.len() / outputs, state.len() / outputs);
+    let right = Matrix::rows(x, samples, inputs);
     let most = tile.len() / inputs;
     for first in (0..outputs).step_by(most) {
         let count = most.min(outputs - first);
         let tile = &mut tile[..count * inputs];
-        let left = Left { row: 1, column: outputs, ..Left::rows(&dy[first..], count, rows) };
-        product(Target::rows(tile, inputs), left, &right, false);
+        let part = Matrix { elements: &dy[first..], columns: count, ..Matrix::rows(dy, samples, outputs) };
+        product(Target::rows(tile, inputs, Start::Zero), &part.transposed(), &right);
         state.update(first * inputs, (tile, 1.0));
     }
 }

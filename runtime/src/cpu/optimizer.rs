@@ -5,6 +5,7 @@ use plimsoll_plan::schedule::Role;
 
 use super::parallel::{self, CHUNK};
 use super::step::Step;
+use super::vector::wide;
 
 /// Updates one parameter; an accumulated gradient is left at zero.
 pub fn update(step: &Step) {
@@ -214,13 +215,15 @@ pub type Gradient<'a> = (&'a [f32], f32);
 
 /// Calls `f` with each element of the gradient and of the parameter.
 fn each(g: Gradient, p: &mut [f32], f: impl Fn(f32, &mut f32) + Sync + Send) {
-    parallel::side_by_side([p], CHUNK, |at, [p]| p.iter_mut().zip(&g.0[at..]).for_each(|(p, d)| f(d * g.1, p)));
+    parallel::side_by_side([p], CHUNK, |at, [p]| {
+        wide(|| p.iter_mut().zip(&g.0[at..]).for_each(|(p, d)| f(d * g.1, p)));
+    });
 }
 
 /// As [`each`], with a state of the optimizer.
 fn each2(g: Gradient, p: &mut [f32], a: &mut [f32], f: impl Fn(f32, &mut f32, &mut f32) + Sync + Send) {
     parallel::side_by_side([p, a], CHUNK, |at, [p, a]| {
-        p.iter_mut().zip(a).zip(&g.0[at..]).for_each(|((p, a), d)| f(d * g.1, p, a));
+        wide(|| p.iter_mut().zip(a).zip(&g.0[at..]).for_each(|((p, a), d)| f(d * g.1, p, a)));
     });
 }
 
@@ -233,7 +236,7 @@ fn each3(
     f: impl Fn(f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
 ) {
     parallel::side_by_side([p, a, b], CHUNK, |at, [p, a, b]| {
-        p.iter_mut().zip(a).zip(b).zip(&g.0[at..]).for_each(|(((p, a), b), d)| f(d * g.1, p, a, b));
+        wide(|| p.iter_mut().zip(a).zip(b).zip(&g.0[at..]).for_each(|(((p, a), b), d)| f(d * g.1, p, a, b)));
     });
 }
 
@@ -247,6 +250,8 @@ fn each4(
     f: impl Fn(f32, &mut f32, &mut f32, &mut f32, &mut f32) + Sync + Send,
 ) {
     parallel::side_by_side([p, a, b, c], CHUNK, |at, [p, a, b, c]| {
-        p.iter_mut().zip(a).zip(b).zip(c).zip(&g.0[at..]).for_each(|((((p, a), b), c), d)| f(d * g.1, p, a, b, c));
+        wide(|| {
+            p.iter_mut().zip(a).zip(b).zip(c).zip(&g.0[at..]).for_each(|((((p, a), b), c), d)| f(d * g.1, p, a, b, c))
+        });
     });
 }

@@ -8,6 +8,7 @@ use plimsoll_plan::schedule::Role;
 
 use super::parallel;
 use super::step::Step;
+use super::vector::wide;
 use crate::element::Element;
 
 /// The taps of one window along one axis.
@@ -96,22 +97,126 @@ impl<'a> Planes<'a> {
         }
     }
 
-    /// The maxima of a plane; `place` is told where each was found.
-    fn max(&self, input: &[f32], output: &mut [f32], mut place: impl FnMut(usize, usize)) {
+    /// The maxima of a plane; where there is an index, the place of each within its window.
+    fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+        if self.is_quarters() {
+            return wide(|| self.max_of_quarters(input, output, index));
+        }
+        // Inference, which keeps no index, has the plain loop.
+        if let (Windows::Sliding { window, .. }, Some(index)) = (self.windows, &mut index) {
+            let width = self.output[1];
+            return wide(|| {
+                let rows = output.chunks_exact_mut(width).zip(index.chunks_exact_mut(width));
+                for (y, (output, index)) in rows.enumerate() {
+                    let rows = self.span(0, y);
+                    match window.stride[1] {
+                        1 => self.max_row(window, 1, rows, input, output, index),
+                        2 => self.max_row(window, 2, rows, input, output, index),
+                        stride => self.max_row(window, stride as usize, rows, input, output, index),
+                    }
+                }
+            });
+        }
         self.for_each(|position, rows, columns| {
-            let (mut max, mut index) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
+            let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
             for ky in rows.first..rows.end {
                 let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
                 for kx in columns.first..columns.end {
                     let x = row[columns.at(kx)];
                     if x > max || x.is_nan() {
-                        (max, index) = (x, ky * columns.taps + kx);
+                        (max, place) = (x, ky * columns.taps + kx);
                     }
                 }
             }
             output[position] = max;
-            place(position, index);
+            if let Some(index) = &mut index {
+                index[position] = I::new(place);
+            }
         });
+    }
+
+    /// Whether the windows are squares of 2 x 2, side by side and whole.
+    fn is_quarters(&self) -> bool {
+        let Windows::Sliding { window: Window { kernel, stride, padding, dilation }, .. } = self.windows else {
+            return false;
+        };
+        [*kernel, *stride] == [[2, 2]; 2]
+            && (*padding, *dilation) == ([0, 0], [1, 1])
+            && (0..2).all(|axis| self.output[axis] * 2 <= self.input[axis])
+    }
+
+    #[inline(always)]
+    fn max_of_quarters<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+        let [width, size] = [self.input[1], self.output[1]];
+        for (y, (rows, output)) in input.chunks_exact(2 * width).zip(output.chunks_exact_mut(size)).enumerate() {
+            let (upper, lower) = (rows[..width].as_chunks::<2>().0, rows[width..].as_chunks::<2>().0);
+            let windows = upper.iter().zip(lower).map(|([a, b], [c, d])| {
+                let larger = |(max, place): (f32, u8), (x, tap): (f32, u8)| {
+                    if x > max || x.is_nan() { (x, tap) } else { (max, place) }
+                };
+                [(*b, 1), (*c, 2), (*d, 3)].into_iter().fold((*a, 0), larger)
+            });
+            match &mut index {
+                None => output.iter_mut().zip(windows).for_each(|(output, (max, _))| *output = max),
+                Some(index) => {
+                    let outputs = output.iter_mut().zip(&mut index[y * size..][..size]);
+                    outputs.zip(windows).for_each(|((output, index), (max, place))| {
+                        (*output, *index) = (max, I::new(usize::from(place)));
+                    });
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn gradient_of_quarters<I: Index>(&self, dy: &[f32], index: &[I], dx: &mut [f32]) {
+        let [width, size] = [self.input[1], self.output[1]];
+        let windows = dy.chunks_exact(size).zip(index.chunks_exact(size));
+        for (rows, (dy, index)) in dx.chunks_exact_mut(2 * width).zip(windows) {
+            let (upper, lower) = rows.split_at_mut(width);
+            let (upper, lower) = (upper.as_chunks_mut::<2>().0, lower.as_chunks_mut::<2>().0);
+            for (([a, b], [c, d]), (dy, index)) in upper.iter_mut().zip(lower).zip(dy.iter().zip(index)) {
+                for (tap, dx) in [a, b, c, d].into_iter().enumerate() {
+                    *dx += if index.get() == tap { *dy } else { 0.0 };
+                }
+            }
+        }
+    }
+
+    /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
+    #[inline(always)]
+    fn max_row<I: Index>(
+        &self,
+        window: &Window,
+        stride: usize,
+        rows: Span,
+        input: &[f32],
+        output: &mut [f32],
+        index: &mut [I],
+    ) {
+        let [taps, padding, dilation] = [window.kernel, window.padding, window.dilation].map(|x| x[1] as usize);
+        output.fill(f32::NEG_INFINITY);
+        for ky in rows.first..rows.end {
+            let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
+            // Windows begin to have a tap at smaller places than the tap before.
+            let mut before = self.output[1];
+            for kx in 0..taps {
+                let offset = kx * dilation;
+                let first = padding.saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                let end = (self.input[1] + padding).saturating_sub(offset).div_ceil(stride).min(self.output[1]);
+                if first >= end {
+                    continue;
+                }
+                let row = &row[first * stride + offset - padding..];
+                let place = I::new(ky * taps + kx);
+                // A window's first tap is its maximum until now, even if it is minus infinity.
+                if ky == rows.first {
+                    index[first..before.clamp(first, end)].fill(place);
+                }
+                before = first;
+                take_larger(row, stride, &mut output[first..end], &mut index[first..end], place);
+            }
+        }
     }
 
     /// The means of a plane.
@@ -139,6 +244,28 @@ impl<'a> Planes<'a> {
                 }
             }
         });
+    }
+}
+
+/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index.
+#[inline(always)]
+fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
+    let take = |((max, index), x): ((&mut f32, &mut I), f32)| {
+        let is_taken = x > *max || x.is_nan();
+        *max = if is_taken { x } else { *max };
+        *index = if is_taken { place } else { *index };
+    };
+    match stride {
+        1 => output.iter_mut().zip(index).zip(row.iter().copied()).for_each(take),
+        2 => {
+            // The last one may be without a neighbour.
+            let (pairs, last) = row.as_chunks::<2>();
+            let whole = pairs.len().min(output.len());
+            let ((output, outputs), (index, indices)) = (output.split_at_mut(whole), index.split_at_mut(whole));
+            output.iter_mut().zip(index).zip(pairs.iter().map(|pair| pair[0])).for_each(take);
+            outputs.iter_mut().zip(indices).zip(last.iter().copied()).for_each(take);
+        }
+        _ => output.iter_mut().zip(index).zip(row.iter().copied().step_by(stride)).for_each(take),
     }
 }
 
@@ -205,7 +332,7 @@ fn max(planes: Planes, step: &Step) {
     let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
     let index = Role::Saved(0);
     match step.has(index).then(|| step.bytes(index) / y.len()) {
-        None => parallel::chunks(y, planes.positions(), |i, y| planes.max(plane(x, i, planes.pixels()), y, |_, _| {})),
+        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(plane(x, i, planes.pixels()), y, None)),
         Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
         Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
     }
@@ -214,7 +341,7 @@ fn max(planes: Planes, step: &Step) {
 fn indexed_max<I: Index>(planes: Planes, x: &[f32], y: &mut [f32], index: &mut [I]) {
     let size = planes.positions();
     parallel::chunks2((y, size), (index, size), |i, y, index| {
-        planes.max(plane(x, i, planes.pixels()), y, |position, place| index[position] = I::new(place));
+        planes.max(plane(x, i, planes.pixels()), y, Some(index));
     });
 }
 
@@ -240,6 +367,9 @@ fn indexed_max_gradient<I: Index>(planes: Planes, dy: &[f32], step: &Step) {
             dx.fill(0.0);
         }
         let (dy, index) = (plane(dy, i, planes.positions()), plane(index, i, planes.positions()));
+        if planes.is_quarters() {
+            return wide(|| planes.gradient_of_quarters(dy, index, dx));
+        }
         planes.for_each(|position, rows, columns| {
             // A dilated window may have all of its taps on the padding.
             if rows.first >= rows.end || columns.first >= columns.end {

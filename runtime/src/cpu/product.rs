@@ -1,55 +1,61 @@
 //! Products of matrices.
 //!
-//! Nothing is allocated: the right matrix is copied a panel at a time onto the stack (the crate `gemm` allocates its packed
-//! copies at every call, which a training step must not). The product is cut into tiles whatever the number of threads,
-//! so that results do not depend on it.
+//! Both matrices come in blocks of [`DEPTH`] of their common extent. A block of the right one is laid out in panels of
+//! [`WIDTH`] columns that stay in the second-level cache; a tile of the left one, [`HEIGHT`] rows, goes over all of them
+//! while it is in the first (Goto & van de Geijn 2008). Nothing is allocated: blocks lie on the stack (the crate `gemm`
+//! allocates them at every call, which a training step must not). The product is cut into tasks whatever the number of
+//! threads, so that results do not depend on it.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::microkernel::{HEIGHT, Rows, Tile, WIDTH, multiply};
+use super::microkernel::{self, HEIGHT, Tile, WIDTH, multiply};
 use super::parallel;
 
-/// Rows of a panel: with [`WIDTH`] columns, 32 KiB of a first-level cache.
-const DEPTH: usize = 256;
+/// The common extent that is handled at a time.
+pub const DEPTH: usize = 256;
 
-/// Rows of the result that one task computes.
-const TASK_ROWS: usize = 32 * HEIGHT;
+/// Panels of a block of the right matrix: with [`DEPTH`], 512 KiB of a second-level cache.
+const PANELS: usize = 16;
 
-/// Multiply-adds below which handing work to other threads takes longer than doing it.
-const SMALL: usize = 64 << 10;
+/// The columns of a block of the right matrix.
+pub const COLUMNS: usize = PANELS * WIDTH;
 
-/// A panel of the right matrix: [`DEPTH`] rows of [`WIDTH`] columns.
-pub type Panel = [MaybeUninit<f32>];
+/// Into how many tasks a product is cut, if it is large enough.
+const TASKS: usize = 16;
 
-/// The left matrix: `rows` rows of `repeats * depth` columns, which lie in `repeats` pieces.
-#[derive(Clone, Copy)]
-pub struct Left<'a> {
-    /// All its elements.
-    pub elements: &'a [f32],
+/// Multiply-adds that a task should have, for handing it to another thread takes time too.
+const TASK: usize = 256 << 10;
+
+/// A block of the right matrix, panel after panel. A panel has a row of [`WIDTH`] elements for each of the block's rows.
+pub type Block = [MaybeUninit<f32>];
+
+/// Room for a tile of the left matrix.
+pub type LeftTile = [f32; HEIGHT * DEPTH];
+
+/// The left matrix, wherever its elements come from.
+pub trait Left: Sync {
     /// Its rows.
-    pub rows: usize,
-    /// The columns of a piece.
-    pub depth: usize,
+    fn rows(&self) -> usize;
+
+    /// Its columns.
+    fn depth(&self) -> usize;
+
+    /// Whether [`tile`](Left::tile) copies.
+    fn copies(&self) -> bool;
+
+    /// Up to [`HEIGHT`] rows and [`DEPTH`] columns: where they lie already, or in a copy.
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a>;
+}
+
+/// Some rows of the left matrix.
+pub struct Rows<'a> {
+    /// From their first element on.
+    pub elements: &'a [f32],
     /// Elements from row to row.
     pub row: usize,
     /// Elements from column to column.
     pub column: usize,
-    /// Pieces.
-    pub repeats: usize,
-    /// Elements from piece to piece.
-    pub repeat: usize,
-}
-
-impl<'a> Left<'a> {
-    /// One piece, row after row.
-    pub fn rows(elements: &'a [f32], rows: usize, columns: usize) -> Self {
-        Left { elements, rows, depth: columns, row: columns, column: 1, repeats: 1, repeat: 0 }
-    }
-
-    fn last(&self) -> usize {
-        (self.rows - 1) * self.row + (self.depth - 1) * self.column + (self.repeats - 1) * self.repeat
-    }
 }
 
 /// The right matrix, wherever its elements come from.
@@ -57,16 +63,18 @@ pub trait Right: Sync {
     /// Its columns.
     fn columns(&self) -> usize;
 
-    /// Writes `depth` (rows) times `columns` (at most [`WIDTH`]) of its elements, each row of the panel [`WIDTH`] wide. Where
-    /// there are fewer columns, what stands in the others must be initialized and is not used.
-    fn pack(&self, depth: Range<usize>, columns: Range<usize>, panel: &mut Panel);
+    /// Writes `depth` (rows) times `columns` (at most [`COLUMNS`]) of its elements. Where the last panel has fewer columns
+    /// than [`WIDTH`], what stands in the others must be initialized and is not used.
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block);
 }
 
-/// A matrix in memory, on the right.
+/// A matrix in memory.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a> {
     /// Its elements.
     pub elements: &'a [f32],
+    /// Its rows.
+    pub rows: usize,
     /// Its columns.
     pub columns: usize,
     /// Elements from row to row.
@@ -75,166 +83,438 @@ pub struct Matrix<'a> {
     pub column: usize,
 }
 
+impl<'a> Matrix<'a> {
+    /// Rows one after the other.
+    pub fn rows(elements: &'a [f32], rows: usize, columns: usize) -> Self {
+        Matrix { elements, rows, columns, row: columns, column: 1 }
+    }
+
+    /// With rows for columns.
+    pub fn transposed(self) -> Self {
+        Matrix { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
+    }
+}
+
+impl Left for Matrix<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn depth(&self) -> usize {
+        self.columns
+    }
+
+    /// Where neighbours in a row lie far apart, every one of them would be read from another line of the cache.
+    fn copies(&self) -> bool {
+        self.column != 1
+    }
+
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+        let elements = &self.elements[rows.start * self.row + depth.start * self.column..];
+        if !self.copies() {
+            return Rows { elements, row: self.row, column: 1 };
+        }
+        for (k, to) in copy.chunks_exact_mut(HEIGHT).take(depth.len()).enumerate() {
+            copy_strided(&elements[k * self.column..], self.row, &mut to[..rows.len()]);
+        }
+        Rows { elements: copy, row: 1, column: HEIGHT }
+    }
+}
+
 impl Right for Matrix<'_> {
     fn columns(&self) -> usize {
         self.columns
     }
 
-    fn pack(&self, depth: Range<usize>, columns: Range<usize>, panel: &mut Panel) {
-        let width = columns.len();
-        for (k, to) in depth.clone().zip(panel.chunks_exact_mut(WIDTH)) {
-            let start = k * self.row + columns.start * self.column;
-            if self.column == 1 {
-                write(&mut to[..width], &self.elements[start..start + width]);
-            }
-            to[width..].fill(MaybeUninit::new(0.0));
-        }
-        if self.column != 1 {
-            // Along the columns, which are the rows of memory where the matrix is a transposed one.
-            for (j, column) in columns.enumerate() {
-                let from = &self.elements[column * self.column..];
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
+        let size = depth.len() * WIDTH;
+        for (first, panel) in columns.clone().step_by(WIDTH).zip(block.chunks_exact_mut(size)) {
+            let width = (columns.end - first).min(WIDTH);
+            if self.column != 1 {
+                // Along the columns, which are the rows of memory where the matrix is a transposed one.
+                let from = &self.elements[first * self.column + depth.start * self.row..];
+                transpose(from, [self.column, self.row], [width, depth.len()], panel);
+            } else {
                 for (k, to) in depth.clone().zip(panel.chunks_exact_mut(WIDTH)) {
-                    to[j].write(from[k * self.row]);
+                    to[..width].write_copy_of_slice(&self.elements[k * self.row + first..][..width]);
                 }
             }
+            if width < WIDTH {
+                panel.chunks_exact_mut(WIDTH).for_each(|row| row[width..].fill(MaybeUninit::new(0.0)));
+            }
         }
     }
 }
 
-/// Copies elements into memory that need not be initialized.
-pub fn write(to: &mut [MaybeUninit<f32>], from: &[f32]) {
-    assert_eq!(to.len(), from.len());
-    to.write_copy_of_slice(from);
-}
-
-/// Where the result goes: row `i`, column `j` to element `i * row + (j / width) * group + (j % width) * column`, so that
-/// the columns may be the positions of one image after the other.
-pub struct Target<'a> {
-    /// All elements, among others.
-    pub elements: &'a mut [f32],
-    /// Elements from row to row.
-    pub row: usize,
-    /// Elements from column to column, within a group.
-    pub column: usize,
-    /// Columns of a group.
-    pub width: usize,
-    /// Elements from group to group.
-    pub group: usize,
-}
-
-impl<'a> Target<'a> {
-    /// Rows one after the other.
-    pub fn rows(elements: &'a mut [f32], columns: usize) -> Self {
-        Target { elements, row: columns, column: 1, width: columns.max(1), group: 0 }
+/// Copies elements that are `step` apart.
+#[inline]
+pub fn copy_strided(from: &[f32], step: usize, to: &mut [f32]) {
+    match (<&mut [f32; HEIGHT]>::try_from(&mut *to), step) {
+        // A whole column of a tile, without a call or a check for each element.
+        (Ok(to), 1) => *to = *from.first_chunk().expect("as many elements"),
+        (Ok(to), _) => {
+            assert!((HEIGHT - 1) * step < from.len(), "the last element is outside");
+            for (i, to) in to.iter_mut().enumerate() {
+                // SAFETY: no further than the last, which was checked.
+                *to = unsafe { *from.get_unchecked(i * step) };
+            }
+        }
+        (Err(_), _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, x)| *to = *x),
     }
 }
 
-/// A target that several tasks write at once.
-struct Shared {
-    start: *mut f32,
+/// Writes `width` lines of `depth` elements each, which lie `line` elements apart and their elements `step` apart, as the
+/// columns of a panel.
+pub fn transpose(from: &[f32], [line, step]: [usize; 2], [width, depth]: [usize; 2], panel: &mut Block) {
+    const SIDE: usize = 4;
+    let squares = if step == 1 { (width / SIDE * SIDE, depth / SIDE * SIDE) } else { (0, 0) };
+    for j in (0..squares.0).step_by(SIDE) {
+        for k in (0..squares.1).step_by(SIDE) {
+            let lines: [&[f32; SIDE]; SIDE] =
+                std::array::from_fn(|i| from[(j + i) * line + k..].first_chunk().expect("a whole square"));
+            let columns = microkernel::transpose(lines.map(|line| *line));
+            for (i, column) in columns.iter().enumerate() {
+                panel[(k + i) * WIDTH + j..][..SIDE].write_copy_of_slice(column);
+            }
+        }
+    }
+    for j in 0..width {
+        let first = if j < squares.0 { squares.1 } else { 0 };
+        for k in first..depth {
+            panel[k * WIDTH + j].write(from[j * line + k * step]);
+        }
+    }
+}
+
+/// Where the columns of a result lie.
+pub trait Place: Sync {
+    /// Writes the place of each column's element in the first row.
+    fn offsets(&self, columns: Range<usize>, offsets: &mut [usize]);
+}
+
+/// Columns that many elements apart.
+pub struct Apart(usize);
+
+impl Place for Apart {
+    fn offsets(&self, columns: Range<usize>, offsets: &mut [usize]) {
+        offsets.iter_mut().zip(columns).for_each(|(offset, column)| *offset = column * self.0);
+    }
+}
+
+/// What the product is added to.
+#[derive(Clone, Copy)]
+pub enum Start<'a> {
+    /// Nothing: what is there is overwritten.
+    Zero,
+    /// What is there.
+    Target,
+    /// One number for each row.
+    Bias(&'a [f32]),
+}
+
+impl Start<'_> {
+    /// For a result that is added to what is there, or overwrites it.
+    pub fn adding(adds: bool) -> Self {
+        if adds { Start::Target } else { Start::Zero }
+    }
+
+    /// For rows that are one group of several.
+    pub fn part(self, group: usize, rows: usize) -> Self {
+        match self {
+            Start::Bias(bias) => Start::Bias(&bias[group * rows..][..rows]),
+            other => other,
+        }
+    }
+
+    /// Lays it down in (part of) a row.
+    pub fn lay(self, elements: &mut [f32], row: usize) {
+        match self {
+            Start::Zero => elements.fill(0.0),
+            Start::Target => {}
+            Start::Bias(bias) => elements.fill(bias[row]),
+        }
+    }
+}
+
+/// Where a result goes, which several tasks write at once.
+pub struct Target<'a, P> {
+    elements: *mut f32,
+    length: usize,
+    rows: usize,
+    columns: usize,
     row: usize,
-    column: usize,
-    width: usize,
-    group: usize,
+    place: P,
+    start: Start<'a>,
 }
 
-impl Shared {
-    fn offset(&self, column: usize) -> usize {
-        column / self.width * self.group + column % self.width * self.column
+// SAFETY: tasks write different rows or columns, which are different elements.
+unsafe impl<P: Sync> Sync for Target<'_, P> {}
+
+impl<'a> Target<'a, Apart> {
+    /// Rows of so many columns, one after the other.
+    pub fn rows(elements: &'a mut [f32], columns: usize, start: Start<'a>) -> Self {
+        let rows = elements.len() / columns.max(1);
+        // SAFETY: every row has `columns` elements of its own.
+        unsafe { Target::new(elements, [rows, columns], columns, Apart(1), start) }
+    }
+
+    /// Columns of so many rows, one after the other.
+    pub fn columns(elements: &'a mut [f32], rows: usize, start: Start<'a>) -> Self {
+        let columns = elements.len() / rows.max(1);
+        // SAFETY: every column has `rows` elements of its own.
+        unsafe { Target::new(elements, [rows, columns], 1, Apart(rows), start) }
     }
 }
 
-// SAFETY: tasks write different rows or columns, which `product` checks to be different elements.
-unsafe impl Sync for Shared {}
+impl<'a, P: Place> Target<'a, P> {
+    /// Rows of which the first lies at the places of the columns, and the others `row` elements apart.
+    ///
+    /// # Safety
+    /// Every pair of a row and a column has an element of its own.
+    pub unsafe fn new(
+        elements: &'a mut [f32],
+        [rows, columns]: [usize; 2],
+        row: usize,
+        place: P,
+        start: Start<'a>,
+    ) -> Self {
+        Target { elements: elements.as_mut_ptr(), length: elements.len(), rows, columns, row, place, start }
+    }
+}
 
-/// `target = left * right`, or `target += left * right` if it `adds`.
-pub fn product(target: Target, left: Left, right: &impl Right, adds: bool) {
-    let (rows, columns, depth) = (left.rows, right.columns(), left.depth * left.repeats);
+/// `target = left * right`, added to what the target says.
+pub fn product<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right) {
+    product_in_tasks(&target, left, right, TASKS);
+}
+
+/// As [`product`], for a common extent that is long beside the result. It is cut into parts, as many as `room` has room for
+/// their results, which are added up.
+pub fn product_in_parts<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right, room: &mut [f32]) {
+    let (depth, size) = (left.depth(), target.rows * target.columns);
+    let parts = (room.len() / size.max(1)).min(TASKS).min(depth / DEPTH);
+    if parts < 2 {
+        return product(target, left, right);
+    }
+    // All but the last have whole blocks.
+    let length = depth.div_ceil(parts).next_multiple_of(DEPTH);
+    let parts = depth.div_ceil(length);
+    let room = &mut room[..parts * size];
+    parallel::chunks(room, size, |i, part| {
+        let range = i * length..depth.min((i + 1) * length);
+        let (left, right) = (Part { whole: left, range: range.clone() }, Part { whole: right, range });
+        product_in_tasks(&Target::rows(part, target.columns, Start::Zero), &left, &right, TASKS.div_ceil(parts));
+    });
+    let (sums, others) = room.split_at_mut(size);
+    parallel::chunks(sums, parallel::CHUNK, |i, sums| {
+        for other in others.chunks_exact(size) {
+            sums.iter_mut().zip(&other[i * parallel::CHUNK..]).for_each(|(sum, x)| *sum += x);
+        }
+    });
+    for first in (0..target.columns).step_by(WIDTH) {
+        let columns = first..target.columns.min(first + WIDTH);
+        let segments = target.segments(columns.clone());
+        for (row, sums) in sums.chunks_exact(target.columns).enumerate() {
+            let mut tile = [0.0; WIDTH];
+            tile[..columns.len()].copy_from_slice(&sums[columns.clone()]);
+            // SAFETY: there is one task, and `segments` checked that the result is within its elements.
+            unsafe { target.store(row, &segments, &mut tile, target.start) };
+        }
+    }
+}
+
+/// A part of the common extent.
+struct Part<'a, T> {
+    whole: &'a T,
+    range: Range<usize>,
+}
+
+impl<T: Left> Left for Part<'_, T> {
+    fn rows(&self) -> usize {
+        self.whole.rows()
+    }
+
+    fn depth(&self) -> usize {
+        self.range.len()
+    }
+
+    fn copies(&self) -> bool {
+        self.whole.copies()
+    }
+
+    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+        self.whole.tile(rows, self.range.start + depth.start..self.range.start + depth.end, copy)
+    }
+}
+
+impl<T: Right> Right for Part<'_, T> {
+    fn columns(&self) -> usize {
+        self.whole.columns()
+    }
+
+    fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
+        self.whole.pack(self.range.start + depth.start..self.range.start + depth.end, columns, block);
+    }
+}
+
+/// As [`product`], cut into no more than so many tasks.
+fn product_in_tasks<P: Place>(target: &Target<P>, left: &impl Left, right: &impl Right, most: usize) {
+    let (rows, columns, depth) = (left.rows(), right.columns(), left.depth());
+    assert_eq!([rows, columns], [target.rows, target.columns], "the result is of another size");
     if rows == 0 || columns == 0 {
         return;
     }
-    assert!(depth > 0 && left.last() < left.elements.len(), "the left matrix ends outside of its elements");
-    let groups = columns.div_ceil(target.width);
-    let last = (rows - 1) * target.row + (groups - 1) * target.group + (target.width.min(columns) - 1) * target.column;
-    assert!(last < target.elements.len(), "the result ends outside of its elements");
-    // Each pair of a row and a column has an element of its own, since the strides nest one way or the other.
-    let span = (target.width.min(columns) - 1) * target.column;
-    let nests = match target.column <= target.row {
-        true => rows == 1 || (span < target.row && (groups == 1 || (rows - 1) * target.row + span < target.group)),
-        false => {
-            (rows - 1) * target.row < target.column && (groups == 1 || (rows - 1) * target.row + span < target.group)
+    assert!(depth > 0, "a product of nothing");
+    let tiles = rows.div_ceil(HEIGHT);
+    let panels = columns.div_ceil(WIDTH);
+    let [row_blocks, column_blocks] =
+        grid([tiles, panels], (rows * columns * depth / TASK).clamp(1, most), left.copies());
+    let task = |i: usize| {
+        let (i, j) = (i / column_blocks, i % column_blocks);
+        let rows = i * tiles / row_blocks * HEIGHT..rows.min((i + 1) * tiles / row_blocks * HEIGHT);
+        let columns = j * panels / column_blocks * WIDTH..columns.min((j + 1) * panels / column_blocks * WIDTH);
+        for first in columns.clone().step_by(COLUMNS) {
+            block(target, left, right, rows.clone(), first..columns.end.min(first + COLUMNS));
         }
     };
-    assert!(nests, "rows and columns of the result overlap");
-    let Target { elements, row, column, width, group } = target;
-    let shared = Shared { start: elements.as_mut_ptr(), row, column, width, group };
-    let panels = columns.div_ceil(WIDTH);
-    let blocks = rows.div_ceil(TASK_ROWS);
-    let task = |i: usize| {
-        let (panel, block) = (i / blocks, i % blocks);
-        let columns = panel * WIDTH..columns.min((panel + 1) * WIDTH);
-        let rows = block * TASK_ROWS..rows.min((block + 1) * TASK_ROWS);
-        strip(&shared, &left, right, rows, columns, adds);
-    };
-    if rows * columns * depth < SMALL {
-        (0..panels * blocks).for_each(task);
-    } else {
-        parallel::for_each(panels * blocks, task);
-    }
+    parallel::for_each(row_blocks * column_blocks, task);
 }
 
-/// Some rows of the result in the columns of one panel.
-fn strip(shared: &Shared, left: &Left, right: &impl Right, rows: Range<usize>, columns: Range<usize>, adds: bool) {
-    let mut panel = [const { MaybeUninit::uninit() }; DEPTH * WIDTH];
+/// How many blocks of rows and of columns make so many tasks, so that as little as can be is copied twice.
+fn grid([tiles, panels]: [usize; 2], tasks: usize, copies_left: bool) -> [usize; 2] {
+    let whole = panels.div_ceil(PANELS);
+    let columns = (1..=tasks.min(panels)).min_by_key(|columns| {
+        let rows = tasks.div_ceil(*columns).min(tiles);
+        let left = if copies_left { tiles * HEIGHT * 2 * whole.max(*columns) } else { 0 };
+        // Too few tasks are the worst.
+        (tasks.saturating_sub(rows * columns), left + panels * WIDTH * rows)
+    });
+    let columns = columns.unwrap_or(1);
+    [tasks.div_ceil(columns).min(tiles), if whole > columns { whole } else { columns }]
+}
+
+/// Some rows of the result in up to [`COLUMNS`] of its columns.
+fn block<P: Place>(
+    target: &Target<P>,
+    left: &impl Left,
+    right: &impl Right,
+    rows: Range<usize>,
+    columns: Range<usize>,
+) {
+    let mut panels = [const { MaybeUninit::uninit() }; DEPTH * COLUMNS];
+    let mut copy = [0.0; HEIGHT * DEPTH];
     let mut tile: Tile = [[0.0; WIDTH]; HEIGHT];
-    let mut offsets = [0; WIDTH];
-    for (offset, column) in offsets.iter_mut().zip(columns.clone()) {
-        *offset = shared.offset(column);
+    let mut segments = [Segments::default(); PANELS];
+    for (first, segments) in columns.clone().step_by(WIDTH).zip(&mut segments) {
+        *segments = target.segments(first..columns.end.min(first + WIDTH));
     }
-    let offsets = &offsets[..columns.len()];
-    let adjacent = offsets.windows(2).all(|pair| pair[1] == pair[0] + 1);
-    let mut adds = adds;
-    for piece in 0..left.repeats {
-        for start in (0..left.depth).step_by(DEPTH) {
-            let depth = (left.depth - start).min(DEPTH);
-            let from = piece * left.depth + start;
-            right.pack(from..from + depth, columns.clone(), &mut panel[..depth * WIDTH]);
-            for first in rows.clone().step_by(HEIGHT) {
-                let count = (rows.end - first).min(HEIGHT);
-                let at = piece * left.repeat + first * left.row + start * left.column;
-                let part = Rows { start: left.elements[at..].as_ptr(), count, row: left.row, column: left.column };
-                // SAFETY: `product` checked that the left matrix is within its elements, and `pack` has written the panel.
-                unsafe { multiply(part, panel.as_ptr().cast(), WIDTH, depth, &mut tile) };
-                for (i, sums) in tile[..count].iter().enumerate() {
-                    let row = shared.start.wrapping_add((first + i) * shared.row);
-                    // SAFETY: `product` checked that the result is within its elements, and that rows and columns have
-                    // elements of their own; no other task has these.
-                    unsafe { store(row, offsets, adjacent, &sums[..offsets.len()], adds) };
+    let count = columns.len().div_ceil(WIDTH);
+    let mut start = target.start;
+    for first in (0..left.depth()).step_by(DEPTH) {
+        let depth = first..left.depth().min(first + DEPTH);
+        let size = depth.len() * WIDTH;
+        right.pack(depth.clone(), columns.clone(), &mut panels[..count * size]);
+        for row in rows.clone().step_by(HEIGHT) {
+            let height = (rows.end - row).min(HEIGHT);
+            let part = left.tile(row..row + height, depth.clone(), &mut copy);
+            let last = (height - 1) * part.row + (depth.len() - 1) * part.column;
+            assert!(last < part.elements.len(), "the left matrix ends outside of its elements");
+            let part =
+                microkernel::Rows { start: part.elements.as_ptr(), count: height, row: part.row, column: part.column };
+            for (panel, segments) in panels.chunks_exact(size).zip(&segments[..count]) {
+                // SAFETY: the rows are within their elements, as was checked, and `pack` has written the panel.
+                unsafe { multiply(part, panel.as_ptr().cast(), depth.len(), segments.width, &mut tile) };
+                for (i, sums) in tile[..height].iter_mut().enumerate() {
+                    // SAFETY: no other task has these rows and columns.
+                    unsafe { target.store(row + i, segments, sums, start) };
                 }
             }
-            adds = true;
         }
+        start = Start::Target;
     }
 }
 
-/// Writes or adds a row of sums.
-///
-/// # Safety
-/// The elements at `offsets` after `row` may be written, and are nobody else's.
-unsafe fn store(row: *mut f32, offsets: &[usize], adjacent: bool, sums: &[f32], adds: bool) {
-    if adjacent {
-        // SAFETY: the offsets are one after the other.
-        let to = unsafe { std::slice::from_raw_parts_mut(row.add(offsets[0]), sums.len()) };
-        match adds {
-            true => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
-            false => to.copy_from_slice(sums),
-        }
-        return;
+impl<P: Place> Target<'_, P> {
+    /// The columns of a panel.
+    fn segments(&self, columns: Range<usize>) -> Segments {
+        let mut offsets = [0; WIDTH];
+        let offsets = &mut offsets[..columns.len()];
+        self.place.offsets(columns, offsets);
+        let segments = Segments::of(offsets);
+        assert!((self.rows - 1) * self.row + segments.last < self.length, "the result ends outside of its elements");
+        segments
     }
-    for (offset, sum) in offsets.iter().zip(sums) {
-        // SAFETY: as the caller promised.
-        let to = unsafe { &mut *row.add(*offset) };
-        *to = if adds { *to + sum } else { *sum };
+
+    /// Writes a row's sums in some columns, added to what `start` says.
+    ///
+    /// # Safety
+    /// Nobody else writes the row in these columns.
+    #[inline]
+    unsafe fn store(&self, row: usize, segments: &Segments, sums: &mut [f32; WIDTH], start: Start) {
+        debug_assert!(row < self.rows);
+        if let Start::Bias(bias) = start {
+            sums.iter_mut().for_each(|sum| *sum += bias[row]);
+        }
+        let to = self.elements.wrapping_add(row * self.row);
+        // SAFETY: the result is within its elements, as `segments` checked, and is this caller's.
+        unsafe { segments.store(to, sums, matches!(start, Start::Target)) };
+    }
+}
+
+/// The columns of a panel in the result, in segments that are contiguous.
+#[derive(Clone, Copy, Default)]
+struct Segments {
+    /// Of each, how many columns and where the first is.
+    parts: [(usize, usize); WIDTH],
+    count: usize,
+    /// Columns of all.
+    width: usize,
+    /// The last column's place.
+    last: usize,
+}
+
+impl Segments {
+    fn of(offsets: &[usize]) -> Segments {
+        let mut segments = Segments { width: offsets.len(), ..Segments::default() };
+        let mut next = None;
+        for offset in offsets.iter().copied() {
+            if next == Some(offset) {
+                segments.parts[segments.count - 1].0 += 1;
+            } else {
+                segments.parts[segments.count] = (1, offset);
+                segments.count += 1;
+            }
+            next = Some(offset + 1);
+            segments.last = segments.last.max(offset);
+        }
+        segments
+    }
+
+    /// Writes or adds a row of sums.
+    ///
+    /// # Safety
+    /// The elements at the segments' places after `row` may be written, and are nobody else's.
+    #[inline]
+    unsafe fn store(&self, row: *mut f32, sums: &[f32; WIDTH], adds: bool) {
+        if let [(WIDTH, offset)] = self.parts[..self.count] {
+            // SAFETY: as the caller promised.
+            let to = unsafe { &mut *row.add(offset).cast::<[f32; WIDTH]>() };
+            match adds {
+                true => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
+                false => *to = *sums,
+            }
+            return;
+        }
+        let mut from = &sums[..];
+        for (length, offset) in &self.parts[..self.count] {
+            let (part, rest) = from.split_at(*length);
+            from = rest;
+            // SAFETY: as the caller promised.
+            let to = unsafe { std::slice::from_raw_parts_mut(row.add(*offset), *length) };
+            match adds {
+                true => to.iter_mut().zip(part).for_each(|(to, sum)| *to += sum),
+                false => to.iter_mut().zip(part).for_each(|(to, sum)| *to = *sum),
+            }
+        }
     }
 }
 
@@ -252,26 +532,38 @@ mod tests {
         let sizes: &[[usize; 3]] = if cfg!(miri) {
             &[[3, 2, 5], [13, 35, 3]]
         } else {
-            &[[1, 1, 1], [3, 2, 5], [13, 35, 300], [64, 64, 64], [12, 32, 256], [25, 1, 257], [1, 100, 9], [400, 33, 7]]
+            &[
+                [1, 1, 1],
+                [3, 2, 5],
+                [13, 35, 300],
+                [64, 64, 64],
+                [12, 32, 256],
+                [25, 1, 257],
+                [1, 100, 9],
+                [400, 33, 7],
+                [50, 700, 600],
+            ]
         };
         for &[m, n, k] in sizes {
             let a: Vec<f32> = (0..m * k).map(value).collect();
             let b: Vec<f32> = (0..k * n).map(|i| value(i + 3)).collect();
             for transposed in 0..8 {
                 let [ta, tb, tc] = [1, 2, 4].map(|bit| transposed & bit != 0);
-                let left = Left { row: if ta { 1 } else { k }, column: if ta { m } else { 1 }, ..Left::rows(&a, m, k) };
-                let (row, column) = if tb { (1, k) } else { (n, 1) };
-                let right = Matrix { elements: &b, columns: n, row, column };
+                let left = if ta { Matrix::rows(&a, k, m).transposed() } else { Matrix::rows(&a, m, k) };
+                let right = if tb { Matrix::rows(&b, n, k).transposed() } else { Matrix::rows(&b, k, n) };
                 let mut c: Vec<f32> = (0..m * n).map(|i| value(i + 7)).collect();
-                let before = c.clone();
+                let (before, bias) = (c.clone(), vec![0.5; m]);
                 let (crow, ccolumn) = if tc { (1, m) } else { (n, 1) };
-                for adds in [true, false] {
-                    let target = Target { elements: &mut c, row: crow, column: ccolumn, width: n, group: 0 };
-                    product(target, left, &right, adds);
+                for (begin, start) in [(1.0, Start::Target), (0.0, Start::Zero), (0.0, Start::Bias(&bias))] {
+                    let target = if tc { Target::columns(&mut c, m, start) } else { Target::rows(&mut c, n, start) };
+                    product(target, &left, &right);
+                    let bias = if matches!(start, Start::Bias(_)) { 0.5 } else { 0.0 };
                     for i in 0..m {
                         for j in 0..n {
-                            let terms = (0..k).map(|p| a[i * left.row + p * left.column] * b[p * row + j * column]);
-                            let sum: f32 = terms.sum::<f32>() + if adds { before[i * crow + j * ccolumn] } else { 0.0 };
+                            let terms = (0..k).map(|p| {
+                                f64::from(a[i * left.row + p * left.column] * b[p * right.row + j * right.column])
+                            });
+                            let sum = terms.sum::<f64>() as f32 + begin * before[i * crow + j * ccolumn] + bias;
                             let got = c[i * crow + j * ccolumn];
                             assert!((got - sum).abs() < 1e-3, "{m} x {n} x {k}, {transposed}: {got} is not {sum}");
                         }

@@ -14,6 +14,7 @@ use plimsoll_plan::shape::ValueType;
 
 use super::memory::Memory;
 use super::parallel;
+use super::vector::wide;
 use crate::device::Arguments;
 use crate::element::Element;
 use crate::program::{Instruction, Program};
@@ -306,6 +307,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Puts `f(i, x)` in place of every `x`, on this thread.
+    #[inline(always)]
     pub fn map(&mut self, f: impl Fn(usize, f32) -> f32) {
         match self {
             Pair::InPlace(values) => values.iter_mut().enumerate().for_each(|(i, x)| *x = f(i, *x)),
@@ -319,6 +321,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Puts `f(x, o)` in place of every `x`, where `o` is the element of `other` at its place, on this thread.
+    #[inline(always)]
     pub fn zip(&mut self, other: &[f32], f: impl Fn(f32, f32) -> f32) {
         match self {
             Pair::InPlace(values) => values.iter_mut().zip(other).for_each(|(x, o)| *x = f(*x, *o)),
@@ -387,11 +390,11 @@ impl<'a> Pair<'a> {
 
     /// [`map`](Pair::map) without the index, on several threads.
     pub fn par_map(self, f: impl Fn(f32) -> f32 + Sync + Send) {
-        self.chunks(parallel::CHUNK, |_, mut chunk| chunk.map(|_, x| f(x)));
+        self.chunks(parallel::CHUNK, |_, mut chunk| wide(|| chunk.map(|_, x| f(x))));
     }
 
     /// [`zip`](Pair::zip) on several threads.
     pub fn par_zip(self, other: &[f32], f: impl Fn(f32, f32) -> f32 + Sync + Send) {
-        self.chunks(parallel::CHUNK, |i, mut chunk| chunk.zip(&other[i * parallel::CHUNK..], &f));
+        self.chunks(parallel::CHUNK, |i, mut chunk| wide(|| chunk.zip(&other[i * parallel::CHUNK..], &f)));
     }
 }

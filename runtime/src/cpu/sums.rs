@@ -1,6 +1,8 @@
 //! Sums that keep their digits: in double precision, in several lanes so that the compiler can use vector registers.
 
-const LANES: usize = 8;
+use super::vector::wide;
+
+const LANES: usize = 16;
 
 /// The sum of all elements.
 pub fn sum(x: &[f32]) -> f64 {
@@ -8,33 +10,31 @@ pub fn sum(x: &[f32]) -> f64 {
 }
 
 /// The sum of `f(x)` over all elements.
+#[inline(always)]
 pub fn sum_of(x: &[f32], f: impl Fn(f64) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let mut add = |x: &[f32]| {
-        for (lane, x) in lanes.iter_mut().zip(x) {
-            *lane += f(f64::from(*x));
+    wide(|| {
+        let (chunks, rest) = x.as_chunks::<LANES>();
+        let mut lanes = [0.0; LANES];
+        for chunk in chunks {
+            lanes.iter_mut().zip(chunk).for_each(|(lane, x)| *lane += f(f64::from(*x)));
         }
-    };
-    let chunks = x.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    chunks.for_each(&mut add);
-    add(rest);
-    lanes.iter().sum()
+        lanes.iter_mut().zip(rest).for_each(|(lane, x)| *lane += f(f64::from(*x)));
+        lanes.iter().sum()
+    })
 }
 
 /// The sum of `f(x, y)` over the elements of two slices side by side.
+#[inline(always)]
 pub fn sum_of2(x: &[f32], y: &[f32], f: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let mut add = |x: &[f32], y: &[f32]| {
-        for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-            *lane += f(f64::from(*x), f64::from(*y));
+    wide(|| {
+        let ((xs, x), (ys, y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+        let mut lanes = [0.0; LANES];
+        for (x, y) in xs.iter().zip(ys) {
+            lanes.iter_mut().zip(x).zip(y).for_each(|((lane, x), y)| *lane += f(f64::from(*x), f64::from(*y)));
         }
-    };
-    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let (x, y) = (xs.remainder(), ys.remainder());
-    xs.zip(ys).for_each(|(x, y)| add(x, y));
-    add(x, y);
-    lanes.iter().sum()
+        lanes.iter_mut().zip(x).zip(y).for_each(|((lane, x), y)| *lane += f(f64::from(*x), f64::from(*y)));
+        lanes.iter().sum()
+    })
 }
 
 /// The sum of products of two slices side by side.

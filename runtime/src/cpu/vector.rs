@@ -1,4 +1,38 @@
-//! Sums over slices in several lanes, which the compiler makes vectors of. The order of additions is fixed.
+//! Loops that the compiler makes vectors of, and sums over slices in several lanes, whose order is fixed.
+
+/// Runs a loop compiled for the widest vectors that this processor has. The results are the same as without: each operation
+/// is rounded as it stands.
+#[inline(always)]
+pub fn wide<R>(run: impl FnOnce() -> R) -> R {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+        {
+            // SAFETY: the processor has the instructions.
+            return unsafe { wide_avx512(run) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { wide_avx2(run) };
+        }
+    }
+    run()
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+fn wide_avx512<R>(run: impl FnOnce() -> R) -> R {
+    run()
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+fn wide_avx2<R>(run: impl FnOnce() -> R) -> R {
+    run()
+}
 
 const LANES: usize = 16;
 
