@@ -4,6 +4,9 @@ mod regions;
 #[path = "../examples/zoo/resnet18.rs"]
 #[allow(dead_code)]
 mod resnet18;
+#[path = "../examples/zoo/resnet50.rs"]
+#[allow(dead_code)]
+mod resnet50;
 
 use std::fmt::Write;
 use std::fs;
@@ -15,6 +18,7 @@ use plimsoll::plan::arguments::{Argument, Definition, Kind};
 use plimsoll::plan::footprint::Footprint;
 use plimsoll::plan::plan::Plan;
 use plimsoll::plan::report::failure::training_failure;
+use plimsoll::plan::strategy::Saving;
 use plimsoll::plan::{layers, losses, optimizers};
 use plimsoll_lang::resolve::describe;
 
@@ -67,6 +71,15 @@ fn the_table_of_optimizers() {
     regions::check(LANGUAGE, "optimizers", &table("optimizer", optimizers::DEFINITIONS, |_| String::new()));
 }
 
+#[test]
+fn the_table_of_savings() {
+    let mut table = "| saving | what it does |\n|---|---|\n".to_string();
+    for saving in Saving::ALL {
+        writeln!(table, "| `{}` | {} |", saving.name(), saving.summary()).unwrap();
+    }
+    regions::check(LANGUAGE, "savings", &table);
+}
+
 /// The README's first network, as it stands between the braces of its `network!`.
 fn first_network() -> String {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
@@ -95,10 +108,24 @@ fn the_error_in_the_readme() {
     assert_ne!(source, first_network(), "the first network has another batch");
     let plan = plan(&source);
     let message = training_failure(&plan, &Footprint::new(&plan)).expect("too large");
-    // rustc puts the further lines of a message below the first one's text.
+    regions::check("README.md", "error", &regions::block(&as_rustc_shows(&message)));
+}
+
+/// rustc puts the further lines of a message below the first one's text.
+fn as_rustc_shows(message: &str) -> String {
     let lines = message.lines().map(|line| if line.is_empty() { line.to_string() } else { format!("       {line}") });
-    let shown = lines.collect::<Vec<_>>().join("\n");
-    regions::check("README.md", "error", &regions::block(&format!("error: {}", shown.trim_start())));
+    format!("error: {}", lines.collect::<Vec<_>>().join("\n").trim_start())
+}
+
+/// A network whose activations do not fit: the message has the price of computing them again.
+#[test]
+fn the_price_of_recomputation_in_the_readme() {
+    let mut graph = resnet50::ResNet50::graph().budget(1_200_000_000);
+    graph.budget.infer = graph.budget.train;
+    let plan = graph.plan().unwrap();
+    let message = training_failure(&plan, &Footprint::new(&plan)).expect("too large");
+    assert!(message.contains("#[budget(1.2 GB, recompute)]: needs"), "{message}");
+    regions::check("README.md", "recompute", &regions::block(&as_rustc_shows(&message)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::graph::{Graph, ParameterRole};
 use crate::layers::Output;
 use crate::placement::align_up;
 use crate::plan::{Plan, Planned};
-use crate::schedule::{BufferId, Class, Content, Schedule, StepKind};
+use crate::schedule::{BufferId, Class, Content, Schedule};
 use crate::what_if::{arena_budget, largest_batch};
 
 /// Every number of a network, in bytes unless said. The constants of a network are these.
@@ -58,8 +58,7 @@ impl Footprint {
             .into_iter()
             .fold(activation_bytes.saturating_mul(2), u64::saturating_add);
         let flops = main.schedule.steps.iter().map(|step| step.flops(graph)).fold(0, u64::saturating_add);
-        let again = main.schedule.steps.iter().filter(|step| matches!(step.kind, StepKind::Recompute { .. }));
-        let again = again.map(|step| step.flops(graph)).fold(0, u64::saturating_add);
+        let again = main.schedule.steps.iter().map(|step| step.repeated_flops(graph)).fold(0, u64::saturating_add);
         let budget_bytes = match graph.training {
             Some(_) => graph.budget.train,
             None => graph.budget.infer,
@@ -114,7 +113,7 @@ fn workspaces<'p>(graph: &'p Graph, planned: &'p Planned) -> impl Iterator<Item 
 /// What is kept from forward to backward, by the node that made it, in bytes: outputs and saved tensors that were written
 /// before the loss and are read after it. The batch itself is not among them.
 pub(crate) fn saved<'p>(graph: &'p Graph, planned: &'p Planned) -> impl Iterator<Item = (usize, u64)> + 'p {
-    let loss = planned.schedule.steps.iter().position(|step| step.kind == StepKind::Loss);
+    let loss = planned.schedule.steps.iter().position(|step| step.kind.is_loss());
     let loss = loss.map_or(u32::MAX, |step| step as u32);
     planned.schedule.buffers.iter().zip(&planned.placement.sizes).filter_map(move |(buffer, size)| {
         if buffer.lower >= loss || buffer.upper <= loss.saturating_add(1) {

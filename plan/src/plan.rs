@@ -8,7 +8,7 @@ use crate::graph::{Graph, MAX_BATCH, Training};
 use crate::lower::{self, Facts};
 use crate::placement::{Live, Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute};
+use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute, sliced_loss};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -28,13 +28,17 @@ impl Planned {
     ///
     /// # Errors
     /// A batch out of range, or sizes that pass 64 bits.
-    fn training(graph: &Graph, training: &Training) -> Result<Planned, PlanError> {
+    fn training(graph: &Graph, training: &Training, inference: &Planned) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
         let most = |facts: &Facts| Strategies::new(graph, facts).most;
-        let facts = in_best_sequence(graph, Facts::new(graph, true), most);
+        let whole = in_best_sequence(graph, Facts::new(graph, true), most);
+        let sliced = sliced_loss::facts(graph, &whole);
+        let evaluation = inference.placement.transient_bytes();
+        let strategies = Strategies::new(graph, &whole).or_sliced(sliced.as_ref(), evaluation);
+        let facts = strategies.facts;
         let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
         let mut best: Option<Planned> = None;
-        for (strategy, schedule) in Strategies::new(graph, &facts) {
+        for (strategy, schedule) in strategies {
             let placement = place(&schedule, &Effort::GREEDY)?;
             if best.as_ref().is_none_or(|best| placement.length < best.placement.length) {
                 best = Some(Planned { strategy, schedule, placement });
@@ -48,7 +52,7 @@ impl Planned {
             planned.placement = place(&planned.schedule, &Effort::EXPANSION)?;
         }
         match graph.budget.train.filter(|_| graph.budget.recompute) {
-            Some(budget) => planned.recomputing(graph, &facts, arena_budget(budget, graph.budget.reserve)),
+            Some(budget) => planned.recomputing(graph, facts, arena_budget(budget, graph.budget.reserve)),
             None => Ok(planned),
         }
     }
@@ -92,7 +96,7 @@ impl Planned {
     /// A strategy that is none for the network, a batch out of range, or sizes that pass 64 bits.
     fn training_by(graph: &Graph, training: &Training, strategy: Strategy) -> Result<Planned, PlanError> {
         check_batch(training.batch)?;
-        let facts = Facts::new(graph, true);
+        let facts = strategy.facts(graph, true);
         strategy.check(graph, &facts, true).map_err(PlanError::Inconsistent)?;
         let schedule = lower::training(graph, &facts, &strategy);
         let placement = place(&schedule, training.batch, &Effort::EXPANSION, &graph.name)?;
@@ -124,7 +128,7 @@ impl Planned {
     /// Takes up what was planned before: the same strategy lowers to the same steps.
     fn restore(graph: &Graph, training: bool, batch: u64, embedded: EmbeddedPart) -> Result<Planned, PlanError> {
         let EmbeddedPart { strategy, length, transient } = embedded;
-        let facts = Facts::new(graph, training);
+        let facts = strategy.facts(graph, training);
         strategy.check(graph, &facts, training).map_err(PlanError::Unreadable)?;
         let lower = if training { lower::training } else { lower::inference };
         let schedule = lower(graph, &facts, &strategy);
@@ -180,7 +184,8 @@ impl Plan {
     pub fn new(graph: Graph) -> Result<Plan, PlanError> {
         consistency::check(&graph)?;
         let inference = Planned::inference(&graph)?;
-        let training = graph.training.as_ref().map(|training| Planned::training(&graph, training)).transpose()?;
+        let training =
+            graph.training.as_ref().map(|training| Planned::training(&graph, training, &inference)).transpose()?;
         Plan::whole(Plan { graph, training, inference })
     }
 

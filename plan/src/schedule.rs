@@ -40,8 +40,8 @@ pub struct Schedule {
     pub target: Option<BufferId>,
     /// The buffer of the loss, one `f32`.
     pub loss: Option<BufferId>,
-    /// The buffer that holds the network's output after the last forward step.
-    pub output: BufferId,
+    /// The buffer that holds the network's output after the last forward step; none where it never exists as a whole.
+    pub output: Option<BufferId>,
 }
 
 /// One step.
@@ -68,6 +68,13 @@ pub enum StepKind {
     },
     /// The loss, and its gradient with respect to the output.
     Loss,
+    /// The last layer, a linear one, and the loss together, over slices of the classes, so that neither the output nor its
+    /// gradient exists as a whole; then the layer's gradients. Where the weight is updated too, slice after slice, the
+    /// operands have the optimizer's state in place of the weight's gradient.
+    SlicedLoss {
+        /// The last layer.
+        node: usize,
+    },
     /// Gradients of a node.
     Backward {
         /// Which node.
@@ -87,11 +94,19 @@ pub enum StepKind {
         /// Which parameter.
         parameter: ParameterId,
     },
-    /// The gradient of a node's weight and its update, a tile of rows after the other, each in the workspace.
+    /// The gradient of a node's weight and its update, a tile of rows after the other. The workspace begins with the tile;
+    /// after it comes what the layer needs to compute parameters' gradients.
     UpdateRows {
         /// Which node.
         node: usize,
     },
+}
+
+impl StepKind {
+    /// Whether this is the loss, which ends forward and begins backward.
+    pub fn is_loss(self) -> bool {
+        matches!(self, StepKind::Loss | StepKind::SlicedLoss { .. })
+    }
 }
 
 /// Which gradients a backward step computes.
@@ -329,6 +344,7 @@ impl Step {
             StepKind::Forward { node: n } => format!("the forward pass of {}", node(n)),
             StepKind::Recompute { node: n } => format!("computing {} again", node(n)),
             StepKind::Loss => "the loss".to_string(),
+            StepKind::SlicedLoss { node: n } => format!("the loss by slices of {}", node(n)),
             StepKind::Backward { node: n, .. } => format!("the backward pass of {}", node(n)),
             StepKind::Accumulate { value } => match value.index().checked_sub(graph.inputs.len()) {
                 Some(n) => format!("the sum of the gradients of {}", node(n)),
@@ -355,14 +371,18 @@ impl Step {
         self.operands.iter().copied().find(|operand| operand.role == role)
     }
 
+    /// The part of [`flops`](Step::flops) that computes something again.
+    pub fn repeated_flops(&self, graph: &Graph) -> u64 {
+        match self.kind {
+            StepKind::Recompute { .. } => self.flops(graph),
+            StepKind::SlicedLoss { node } => product_flops(graph, node),
+            _ => 0,
+        }
+    }
+
     /// Multiply-adds times 2 for one sample: a backward part costs as much as the forward product.
     pub fn flops(&self, graph: &Graph) -> u64 {
-        let product = |node: usize| {
-            let n = &graph.nodes[node];
-            let inputs = graph.value_types(&n.inputs);
-            let output = graph.value_type(graph.value_of(node));
-            n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2)
-        };
+        let product = |node: usize| product_flops(graph, node);
         match self.kind {
             StepKind::Forward { node } | StepKind::Recompute { node } | StepKind::UpdateRows { node } => product(node),
             StepKind::Backward { node, part: Part::Inputs } => product(node),
@@ -372,9 +392,24 @@ impl Step {
             {
                 product(node)
             }
+            // The logits twice, the gradient of the input, and that of the weight.
+            StepKind::SlicedLoss { node } => {
+                let has = |role: Role| u64::from(self.buffer(role).is_some());
+                let updates = self.operand(Role::Parameter(0)).is_some_and(|weight| weight.access == Access::Update);
+                let gradients = has(Role::InputGradient(0)) + has(Role::ParameterGradient(0)) + u64::from(updates);
+                product(node).saturating_mul(2 + gradients)
+            }
             _ => 0,
         }
     }
+}
+
+/// The forward product of a node for one sample.
+fn product_flops(graph: &Graph, node: usize) -> u64 {
+    let n = &graph.nodes[node];
+    let inputs = graph.value_types(&n.inputs);
+    let output = graph.value_type(graph.value_of(node));
+    n.layer.rule().multiply_adds(&inputs, output).unwrap_or(u64::MAX).saturating_mul(2)
 }
 
 impl crate::graph::Node {

@@ -143,6 +143,15 @@ impl Size {
         if batched { Size::per_sample(bytes) } else { Size::fixed(bytes) }
     }
 
+    /// With so many bytes more, whatever the batch.
+    pub const fn plus(self, bytes: u64) -> Self {
+        Size {
+            fixed: self.fixed.saturating_add(bytes),
+            per_sample: self.per_sample,
+            limit: self.limit.saturating_add(bytes),
+        }
+    }
+
     /// No bytes.
     pub const ZERO: Size = Size::fixed(0);
 

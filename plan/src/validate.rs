@@ -7,9 +7,10 @@
 
 use crate::graph::{Graph, ValueId};
 use crate::layers::{Layer, Output};
+use crate::losses::Loss;
 use crate::optimizers::Optimizer;
 use crate::plan::{Plan, Planned};
-use crate::schedule::{Access, Role, Schedule, Step, StepKind};
+use crate::schedule::{Access, Operand, Role, Schedule, Step, StepKind};
 
 /// What is wrong with a plan: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -133,11 +134,10 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
     let sources = sources(graph, schedule.training);
     let mut labels = initial_labels(graph, schedule, &sources)?;
     for (time, step) in schedule.steps.iter().enumerate() {
+        check_kind(graph, step)?;
         for (i, operand) in step.operands.iter().enumerate().filter(|(_, operand)| operand.access != Access::Write) {
             // Both gradients of `x * x` go to one place: the step writes the first and adds the second.
-            let written = |earlier: &crate::schedule::Operand| {
-                earlier.buffer == operand.buffer && earlier.access == Access::Write
-            };
+            let written = |earlier: &Operand| earlier.buffer == operand.buffer && earlier.access == Access::Write;
             if operand.access == Access::Update && step.operands[..i].iter().any(written) {
                 continue;
             }
@@ -148,7 +148,7 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
                 (StepKind::ClipGradNorm, _, Label::ParameterGradient(_)) => true,
                 // Added to the momentum, a gradient needs no buffer of its own.
                 (
-                    StepKind::Backward { .. } | StepKind::Accumulate { .. },
+                    StepKind::Backward { .. } | StepKind::Accumulate { .. } | StepKind::SlicedLoss { .. },
                     Label::ParameterGradient(p),
                     Label::State(q, 0) | Label::StateWithGradient(q),
                 ) => p == q && operand.access == Access::Update && training_adds_to_momentum(graph),
@@ -176,15 +176,38 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
             };
         }
     }
-    match labels[schedule.output.index()] {
-        Label::Value(value) if value == sources[graph.output.index()].0 => Ok(()),
+    match schedule.output.map(|output| labels[output.index()]) {
+        Some(Label::Value(value)) if value == sources[graph.output.index()].0 => Ok(()),
         _ if schedule.training => Ok(()),
         other => Err(Fault(format!("the output's buffer ends up with {other:?}"))),
     }
 }
 
+/// A loss by slices has the last layer in it, one position a sample. What is updated at once must not wait for other gradients.
+fn check_kind(graph: &Graph, step: &Step) -> Result<(), Fault> {
+    let Some(training) = &graph.training else { return Ok(()) };
+    if let StepKind::SlicedLoss { node } = step.kind {
+        let is_head = graph.value_of(node) == graph.output
+            && matches!(graph.nodes[node].layer, Layer::Linear(_))
+            && graph.value_type(graph.output).shape.rank() == 1
+            && matches!(training.loss, Loss::CrossEntropy { .. });
+        if !is_head {
+            return Err(Fault(format!("{} is no loss of logits", step.describe(graph))));
+        }
+    }
+    let updates = |operand: &Operand| matches!((operand.role, operand.access), (Role::Parameter(_), Access::Update));
+    let at_once = match step.kind {
+        StepKind::UpdateRows { .. } | StepKind::SlicedLoss { .. } => step.operands.iter().any(updates),
+        _ => false,
+    };
+    if at_once && (training.accumulate > 1 || training.clip_grad_norm.is_some()) {
+        return Err(Fault(format!("{} updates a weight too early", step.describe(graph))));
+    }
+    Ok(())
+}
+
 fn is_update(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Update { .. } | StepKind::UpdateRows { .. })
+    matches!(step.kind, StepKind::Update { .. } | StepKind::UpdateRows { .. } | StepKind::SlicedLoss { .. })
 }
 
 /// Whether the first state of the optimizer is a plain momentum, to which gradients may be added.
@@ -244,14 +267,17 @@ fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
     match (step.kind, role) {
         (_, Role::OutputGradient) => Label::ValueGradient,
         (StepKind::Loss, Role::Input(_)) => value(graph.output),
-        (StepKind::Loss, Role::Target) => Label::Target,
-        (StepKind::Loss, Role::Loss) => Label::Loss,
+        (StepKind::Loss | StepKind::SlicedLoss { .. }, Role::Target) => Label::Target,
+        (StepKind::Loss | StepKind::SlicedLoss { .. }, Role::Loss) => Label::Loss,
         (StepKind::Loss, _) => Label::ValueGradient,
-        (StepKind::UpdateRows { node }, Role::State(which)) => Label::State(graph.nodes[node].parameters[0].0, which),
+        (StepKind::UpdateRows { node } | StepKind::SlicedLoss { node }, Role::State(which)) => {
+            Label::State(graph.nodes[node].parameters[0].0, which)
+        }
         (
             StepKind::Forward { node }
             | StepKind::Recompute { node }
             | StepKind::Backward { node, .. }
+            | StepKind::SlicedLoss { node }
             | StepKind::UpdateRows { node },
             role,
         ) => {

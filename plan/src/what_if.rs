@@ -6,7 +6,7 @@ use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, in_best_sequence};
+use crate::strategy::{Strategies, in_best_sequence, sliced_loss};
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -55,13 +55,14 @@ fn may_fit(graph: &Graph, batch: u64, limit: u64) -> bool {
         return true;
     }
     let graph = graph.clone().batch(batch);
-    let most = |facts: &Facts| {
-        let best = Strategies::new(&graph, facts).next();
-        let live = best.and_then(|(_, schedule)| Live::at(&schedule, batch));
+    let live = |mut strategies: Strategies| {
+        let live = strategies.next().and_then(|(_, schedule)| Live::at(&schedule, batch));
         live.map_or(u64::MAX, |(live, _)| live.most)
     };
+    let most = |facts: &Facts| live(Strategies::new(&graph, facts));
     let facts = in_best_sequence(&graph, Facts::new(&graph, true), most);
-    most(&facts) <= limit
+    let sliced = sliced_loss::facts(&graph, &facts);
+    most(&facts) <= limit || live(Strategies::new(&graph, &facts).or_sliced(sliced.as_ref(), 0)) <= limit
 }
 
 struct Question<'p> {

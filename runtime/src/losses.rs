@@ -65,10 +65,15 @@ impl Softmax {
     /// `smoothing` of the target lies evenly on all `classes`.
     pub fn loss(&self, i: usize, logit: f32, smoothing: f64, classes: usize) -> f64 {
         let log_sum = f64::from(self.max[i]) + f64::from(self.sum[i]).ln();
-        let mean = self.total[i] / classes as f64;
-        let smooth = if smoothing == 0.0 { 0.0 } else { smoothing * (log_sum - mean) };
-        (1.0 - smoothing) * (log_sum - f64::from(logit)) + smooth
+        smoothed(log_sum, logit, self.total[i] / classes as f64, smoothing)
     }
+}
+
+/// The loss at a position by the logarithm of the sum of exponentials, the target's logit and the mean of all logits: a
+/// share `smoothing` of the target lies evenly on all classes.
+pub fn smoothed(log_sum: f64, logit: f32, mean: f64, smoothing: f64) -> f64 {
+    let smooth = if smoothing == 0.0 { 0.0 } else { smoothing * (log_sum - mean) };
+    (1.0 - smoothing) * (log_sum - f64::from(logit)) + smooth
 }
 
 /// How many targets count.

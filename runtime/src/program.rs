@@ -192,6 +192,7 @@ fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instructi
         StepKind::Forward { node }
         | StepKind::Recompute { node }
         | StepKind::Backward { node, .. }
+        | StepKind::SlicedLoss { node }
         | StepKind::UpdateRows { node } => {
             let inputs = graph.value_types(&graph.nodes[node].inputs);
             (inputs, graph.value_type(graph.value_of(node)).clone())

@@ -192,7 +192,8 @@ impl<D: Device> Session<D> {
         let Program { graph, schedule, .. } = program.as_ref();
         let elements = graph.value_type(graph.output).elements() as usize;
         self.output.resize(batch * elements, 0.0);
-        let offset = program.as_ref().region(schedule.output).offset;
+        let output = schedule.output.expect("inference has an output");
+        let offset = program.as_ref().region(output).offset;
         self.device.download(&self.arena, offset, bytes_of_mut(&mut self.output))?;
         Ok(&self.output)
     }

@@ -7,13 +7,17 @@ use common::{Batch, network, recipes, train, train_plan};
 use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::conv::Conv;
+use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::layers::linear::Linear;
+use plimsoll_plan::layers::scale::Scale;
+use plimsoll_plan::layers::window::Window;
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::lower::Facts;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::DType;
-use plimsoll_plan::strategy::{Strategy, cheap};
+use plimsoll_plan::strategy::{Strategy, cheap, row_tiles};
 use plimsoll_runtime::proof::{Apart, Poisoned};
 use plimsoll_runtime::{Cpu, Device, Error, Trainer};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
@@ -86,6 +90,142 @@ proptest! {
         let bits = train_plan(&plain, alone(), 4);
         prop_assert_eq!(&bits, &train_plan(&again, Poisoned::new(alone()), 4));
         prop_assert_eq!(&bits, &train_plan(&again, Apart::new(alone()), 4), "apart");
+    }
+}
+
+/// Convolutions whose weights have several tiles of rows, one of them across groups.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn convolutions_by_rows_change_nothing() {
+    let window = Window { kernel: [3, 3], stride: [1, 1], padding: [1, 1], dilation: [1, 1] };
+    let conv = |out_channels, groups| Layer::Conv(Conv { axes: 2, out_channels, window, groups, bias: true });
+    let transpose = ConvTranspose { out_channels: 130, window, output_padding: [0, 0], groups: 1, bias: true };
+    let mut builder = GraphBuilder::new("Convolutions");
+    let mut x = builder.input("x", DType::F32, &[120, 3, 4]).unwrap();
+    for (name, layer) in [
+        ("whole", conv(130, 1)),
+        ("transposed", Layer::ConvTranspose(transpose)),
+        ("grouped", conv(200, 1)),
+        ("halves", conv(150, 2)),
+    ] {
+        let member = builder.member(name, layer, false);
+        x = builder.call(member, &[x]).unwrap();
+    }
+    let training =
+        Training { batch: 3, optimizer: common::optimizer(2), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    let graph = builder.finish(x, Some(training), None, Budget::default()).unwrap();
+    let [plain, thorough] = plain_and_thorough(&graph);
+    assert_eq!(thorough.training.as_ref().unwrap().strategy.row_tiles.len(), 4);
+    let rows = |node: usize| {
+        let n = &graph.nodes[node];
+        row_tiles::tile_rows(&n.layer, &graph.parameters[n.parameters[0].index()])
+    };
+    assert_eq!([0, 1, 2, 3].map(rows), [64, 64, 64, 72]);
+    let device = || Cpu::with_threads(2).unwrap();
+    assert_eq!(train_plan(&plain, device(), 3), train_plan(&thorough, Poisoned::new(device()), 3));
+}
+
+/// A network that ends with many classes.
+#[derive(Clone, Debug)]
+struct Head {
+    /// With 3 features, a slice has 512 classes; with 700, 93; with 5,000, 32.
+    features: u64,
+    classes: u64,
+    batch: u64,
+    bias: bool,
+    frozen: bool,
+    /// Whether the last layer shares the weight of another, which comes before.
+    tied: bool,
+    /// Whether anything before the last layer is trained.
+    trains_input: bool,
+    smoothing: f64,
+    ignore_index: i32,
+    optimizer: usize,
+    accumulate: u64,
+    clip: bool,
+}
+
+fn heads() -> impl proptest::strategy::Strategy<Value = Head> {
+    use proptest::strategy::Strategy;
+    let sizes = (0..3usize, 2..130u64, 1..12u64, 0..3usize);
+    let flags = (any::<bool>(), 0..4u8, any::<bool>(), any::<bool>(), any::<bool>());
+    (sizes, flags, any::<bool>(), any::<bool>(), 1..3u64).prop_map(
+        |((size, classes, batch, optimizer), (bias, kind, trains_input, smooth, ignores), clip, few, accumulate)| {
+            Head {
+                features: [3, 700, 5000][size],
+                classes: if few { classes } else { classes * [12, 3, 1][size] },
+                batch,
+                bias,
+                frozen: kind == 0,
+                tied: kind == 1,
+                trains_input: trains_input || kind == 0,
+                smoothing: if smooth { 0.1 } else { 0.0 },
+                ignore_index: if ignores { 1 } else { -100 },
+                // SGD by itself, with Nesterov's momentum, with plain momentum.
+                optimizer: [0, 1, 8][optimizer],
+                accumulate,
+                clip,
+            }
+        },
+    )
+}
+
+fn ending_with(head: &Head) -> Graph {
+    let mut builder = GraphBuilder::new("Head");
+    let mut x = builder.input("x", DType::F32, &[head.features]).unwrap();
+    if head.trains_input {
+        let scale = builder.member("scale", Layer::Scale(Scale { init: 1.0 }), false);
+        x = builder.call(scale, &[x]).unwrap();
+    }
+    let linear = |out_features, bias| Layer::Linear(Linear { out_features, bias });
+    let member = builder.member("head", linear(head.classes, head.bias), head.frozen);
+    let logits = if head.tied {
+        // To the classes and back by the same weight, then to the classes once more.
+        let there = builder.call(member, &[x]).unwrap();
+        let back = builder.member("back", linear(head.features, false), true);
+        let back = builder.call(back, &[there]).unwrap();
+        let tied = builder.tied("tied", member);
+        builder.call(tied, &[back]).unwrap()
+    } else {
+        builder.call(member, &[x]).unwrap()
+    };
+    let training = Training {
+        batch: head.batch,
+        optimizer: common::optimizer(head.optimizer),
+        loss: Loss::CrossEntropy { label_smoothing: head.smoothing, ignore_index: head.ignore_index },
+        accumulate: head.accumulate,
+        clip_grad_norm: head.clip.then_some(0.5),
+    };
+    builder.finish(logits, Some(training), None, Budget::default()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 100 }, failure_persistence: None, ..Default::default() })]
+
+    /// A loss by slices adds up in another order, and is the same but for that.
+    #[test]
+    fn a_sliced_loss_is_the_loss(head in heads()) {
+        let graph = ending_with(&head);
+        let whole = Facts::new(&graph, true);
+        let whole = Plan::with_strategy(graph.clone(), Strategy::plain(&whole)).unwrap();
+        let sliced = Facts::new(&graph, true).slicing_the_loss(&graph);
+        let sliced = Plan::with_strategy(graph.clone(), Strategy::thorough(&graph, &sliced)).unwrap();
+        let steps = &sliced.training.as_ref().unwrap().schedule.steps;
+        let is_sliced = steps.iter().any(|step| matches!(step.kind, StepKind::SlicedLoss { .. }));
+        prop_assert!(is_sliced);
+        let alone = || Cpu::with_threads(1).unwrap();
+        let (bits, saved) = (train_plan(&whole, alone(), 4), train_plan(&sliced, Poisoned::new(alone()), 4));
+        prop_assert_eq!(bits.len(), saved.len());
+        let values = |bits: &[u32]| -> Vec<f32> { bits.iter().map(|bits| f32::from_bits(*bits)).collect() };
+        let (bits, values) = (values(&bits), values(&saved));
+        // The first loss is that of the same weights.
+        prop_assert!((bits[0] - values[0]).abs() <= 1e-6 * bits[0].abs(), "{} and {}", bits[0], values[0]);
+        let largest = bits.iter().map(|x| x.abs()).fold(1.0, f32::max);
+        for (whole, sliced) in bits.iter().zip(&values) {
+            prop_assert!((whole - sliced).abs() <= 1e-5 * largest, "{whole} and {sliced}");
+        }
+        prop_assert_eq!(&saved, &train_plan(&sliced, Apart::new(alone()), 4), "apart");
+        prop_assert_eq!(&saved, &train_plan(&sliced, Cpu::with_threads(3).unwrap(), 4), "with three threads");
     }
 }
 

@@ -31,7 +31,7 @@ pub fn check(file: &str, name: &str, content: &str) {
         fs::write(&path, new).unwrap_or_else(|error| panic!("{file}: {error}"));
         return;
     }
-    let command = "BLESS=1 cargo test --test docs --test peers --test zoo";
+    let command = "BLESS=1 cargo test --test docs --test peers --test recompute --test zoo";
     panic!("{file}, {name}: it should be\n\n{content}\nbut is\n\n{}\nTo renew it: {command}", &text[from..to]);
 }
 

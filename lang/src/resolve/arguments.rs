@@ -267,7 +267,7 @@ impl Resolver<'_> {
                     "epochs" | "steps" | "shuffle" => {
                         "leave it out: the loop over the data is your program's".to_string()
                     }
-                    "recompute" => "`recompute` is not yet in this version: leave it out".to_string(),
+                    "recompute" => "it belongs to the budget: `#[budget(.., recompute)]`".to_string(),
                     text => match RENAMED.iter().find(|(theirs, ours)| *theirs == text && names.contains(ours)) {
                         Some((_, ours)) => format!("did you mean `{ours}`?"),
                         None => {

@@ -32,6 +32,11 @@ impl<'g> Lowering<'g> {
                 self.backward_step(node, gradient, Part::All, &passed);
             }
         }
+        self.complete_gradients(node);
+    }
+
+    /// The updates of the parameters whose last term has come from a node.
+    pub(super) fn complete_gradients(&mut self, node: usize) {
         for (_, parameter) in self.parameters_with_gradients(node) {
             self.pending[parameter.index()] -= 1;
             if self.pending[parameter.index()] == 0 {
@@ -98,7 +103,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// The trained parameters of a node whose gradients come into being as a whole, with their roles.
-    fn parameters_with_gradients(&self, node: usize) -> impl Iterator<Item = (Role, ParameterId)> + use<'g> {
+    pub(super) fn parameters_with_gradients(&self, node: usize) -> impl Iterator<Item = (Role, ParameterId)> + use<'g> {
         let by_rows = self.is_updated_by_rows(node);
         let (graph, training) = (self.graph, self.training);
         let parameters = graph.nodes[node].parameters.iter().enumerate();
@@ -184,7 +189,7 @@ impl<'g> Lowering<'g> {
 
     /// Where a term of a parameter's gradient goes. Gradients that outlive the step start from zero, so that every term
     /// is added.
-    fn parameter_gradient(&mut self, parameter: ParameterId) -> Operand {
+    pub(super) fn parameter_gradient(&mut self, parameter: ParameterId) -> Operand {
         let role = Role::ParameterGradient(0);
         match self.parameter_gradients[parameter.index()] {
             Some(buffer) => Operand { role, buffer, access: Access::Update },

@@ -5,6 +5,7 @@ use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
 use crate::strategy::cheap::forward_cost;
+use crate::strategy::sliced_loss;
 
 /// Facts about nodes and values. All but the sequence hold in every order of steps.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct Facts {
     pub source: Vec<ValueId>,
     /// For each node, whether any of its parameters is trained.
     pub trains: Vec<bool>,
+    /// The last layer, where its outputs exist a slice at a time and its gradients come with the loss.
+    pub sliced_head: Option<usize>,
     /// What each node's forward pass costs for one sample, as [`forward_cost`](crate::strategy::cheap::forward_cost) counts.
     pub cost: Vec<u64>,
 }
@@ -42,6 +45,7 @@ impl Facts {
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
             trains: vec![false; nodes],
+            sliced_head: None,
             cost: Vec::with_capacity(nodes),
         };
         for (node, n) in graph.nodes.iter().enumerate() {
@@ -62,6 +66,12 @@ impl Facts {
             facts.find_gradients(graph);
         }
         facts
+    }
+
+    /// The same, with the loss computed by slices if it can be.
+    #[must_use]
+    pub fn slicing_the_loss(self, graph: &Graph) -> Self {
+        Facts { sliced_head: sliced_loss::head(graph, &self), ..self }
     }
 
     /// A node matters if the output depends on it.
@@ -85,6 +95,16 @@ impl Facts {
             self.needs_gradient[graph.value_of(node).index()] = trains || passes;
             self.has_backward[node] = trains || passes;
         }
+    }
+
+    /// Whether a node's output exists a slice at a time, within the step of the loss.
+    pub fn is_sliced(&self, node: usize) -> bool {
+        self.sliced_head == Some(node)
+    }
+
+    /// The value that the loss reads.
+    pub fn loss_reads(&self, graph: &Graph) -> ValueId {
+        self.sliced_head.map_or(graph.output, |head| graph.nodes[head].inputs[0])
     }
 
     /// Whether a part of a node's backward pass reads the value of its input `i`.
@@ -112,13 +132,15 @@ impl Facts {
         live.map(|(cost, _)| *cost).fold(0, u64::saturating_add).saturating_mul(3)
     }
 
-    /// The values that a node's backward pass reads, each by its [`source`](Facts::source).
+    /// The values that a node's backward pass reads, each by its [`source`](Facts::source). Where the loss has computed the
+    /// gradients already, none.
     pub fn backward_reads(&self, graph: &Graph, node: usize) -> impl Iterator<Item = ValueId> {
         let n = &graph.nodes[node];
         let inputs = n.inputs.iter().enumerate();
         let read = inputs.filter(move |&(i, _)| self.backward_reads_input(graph, node, Part::All, i));
         let output = self.backward_reads_output(graph, node).then(|| graph.value_of(node));
-        read.map(|(_, &input)| input).chain(output).map(|value| self.source[value.index()])
+        let values = read.map(|(_, &input)| input).chain(output).filter(move |_| !self.is_sliced(node));
+        values.map(|value| self.source[value.index()])
     }
 }
 

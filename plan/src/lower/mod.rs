@@ -6,6 +6,7 @@
 mod backward;
 mod facts;
 mod forward;
+mod sliced_loss;
 mod update;
 mod uses;
 
@@ -115,8 +116,14 @@ impl<'g> Lowering<'g> {
         for (at, action) in order.iter().enumerate() {
             self.at = at;
             match *action {
+                // What the last layer computes is part of the loss.
+                Action::Forward(node) if self.facts.is_sliced(node as usize) => {}
                 Action::Forward(node) => self.forward(node as usize),
-                Action::Loss => self.loss(),
+                Action::Loss => match self.facts.sliced_head {
+                    Some(head) => self.sliced_loss(head),
+                    None => self.loss(),
+                },
+                Action::Backward(node) if self.facts.is_sliced(node as usize) => self.complete_gradients(node as usize),
                 Action::Backward(node) => self.backward(node as usize),
             }
         }
@@ -218,7 +225,10 @@ impl<'g> Lowering<'g> {
 
     /// Derives the lifespans from what the steps touch.
     fn finish(mut self, updates_from: usize) -> Schedule {
-        let output = self.output.unwrap_or_else(|| self.stored(self.graph.output));
+        let output = match self.facts.sliced_head {
+            Some(_) => None,
+            None => Some(self.output.unwrap_or_else(|| self.stored(self.graph.output))),
+        };
         for (time, step) in self.steps.iter().enumerate() {
             for operand in &step.operands {
                 let buffer = &mut self.buffers[operand.buffer.index()];
@@ -229,7 +239,7 @@ impl<'g> Lowering<'g> {
         let end = (self.steps.len() as u32).max(1);
         for (i, buffer) in self.buffers.iter_mut().enumerate() {
             let host_writes = self.inputs.iter().chain(&self.target).any(|b| b.index() == i);
-            let host_reads = self.loss.map_or(output.index() == i, |loss| loss.index() == i);
+            let host_reads = self.loss.or(output).is_some_and(|read| read.index() == i);
             if i < self.persistent || host_writes {
                 buffer.lower = 0;
             }

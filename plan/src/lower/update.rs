@@ -59,7 +59,7 @@ impl Lowering<'_> {
         self.step(StepKind::Update { parameter }, operands);
     }
 
-    fn push_states(&self, parameter: ParameterId, operands: &mut Vec<Operand>) {
+    pub(super) fn push_states(&self, parameter: ParameterId, operands: &mut Vec<Operand>) {
         let training = self.graph.training.as_ref().expect("updates belong to training");
         if let Some(first) = self.states[parameter.index()] {
             let states = 0..training.optimizer.state().len() as u32;
@@ -82,8 +82,9 @@ impl Lowering<'_> {
             update(Role::Parameter(0), self.parameters[weight.index()]),
         ];
         self.push_states(weight, &mut operands);
-        let tile = row_tiles::tile_bytes(&self.graph.parameters[weight.index()]);
-        self.workspace(node, Size::fixed(tile), &mut operands);
+        let tile = row_tiles::tile_bytes(&n.layer, &self.graph.parameters[weight.index()]);
+        let workspace = self.memory(node).workspace.backward_parameters.plus(tile);
+        self.workspace(node, workspace, &mut operands);
         self.step(StepKind::UpdateRows { node }, operands);
     }
 }

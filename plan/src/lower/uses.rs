@@ -27,7 +27,7 @@ impl Uses {
                 Action::Forward(node) => {
                     uses.last_forward[node as usize] = at;
                     let output = graph.value_of(node as usize);
-                    if facts.is_view[output.index()] {
+                    if facts.is_view[output.index()] || facts.is_sliced(node as usize) {
                         continue;
                     }
                     for &input in &graph.nodes[node as usize].inputs {
@@ -35,7 +35,7 @@ impl Uses {
                     }
                     uses.of[source(output)].push(Use { at, writes: true });
                 }
-                Action::Loss => uses.of[source(graph.output)].push(Use { at, writes: false }),
+                Action::Loss => uses.of[source(facts.loss_reads(graph))].push(Use { at, writes: false }),
                 Action::Backward(node) => {
                     for value in facts.backward_reads(graph, node as usize) {
                         uses.of[value.index()].push(Use { at, writes: false });

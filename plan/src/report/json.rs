@@ -135,6 +135,7 @@ fn schedule(graph: &Graph, planned: &Planned) -> ScheduleReport {
             StepKind::Forward { node }
             | StepKind::Recompute { node }
             | StepKind::Backward { node, .. }
+            | StepKind::SlicedLoss { node }
             | StepKind::UpdateRows { node } => Some(graph.nodes[node].layer.rule().kind()),
             _ => None,
         },
@@ -161,6 +162,7 @@ fn kind(kind: StepKind) -> &'static str {
         StepKind::Forward { .. } => "forward",
         StepKind::Recompute { .. } => "recompute",
         StepKind::Loss => "loss",
+        StepKind::SlicedLoss { .. } => "sliced_loss",
         StepKind::Backward { .. } => "backward",
         StepKind::Accumulate { .. } => "accumulate",
         StepKind::ClipGradNorm => "clip_grad_norm",

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::graph::Graph;
 use crate::plan::{Plan, Planned};
-use crate::schedule::{Class, StepKind};
+use crate::schedule::Class;
 use crate::units::Units;
 
 const WIDTH: f64 = 860.0;
@@ -176,7 +176,7 @@ fn write_axes(svg: &mut String, planned: &Planned, scale: &Scale, units: Units) 
         );
     }
     let steps = planned.schedule.steps.len() as u32;
-    let loss = planned.schedule.steps.iter().position(|step| step.kind == StepKind::Loss);
+    let loss = planned.schedule.steps.iter().position(|step| step.kind.is_loss());
     let phases = match loss {
         Some(loss) => vec![("forward", 0, loss as u32), ("backward and update", loss as u32 + 1, steps)],
         None => vec![("forward", 0, steps)],

@@ -50,9 +50,17 @@ impl Plan {
                 added.map(|id| parameter(id.index())).collect()
             }
             Saving::RowTiles => {
-                let weights = training.strategy.row_tiles.iter().map(|&node| graph.nodes[node as usize].parameters[0]);
-                let weights = weights.map(|id| &graph.parameters[id.index()]);
-                weights.map(|weight| weight.bytes() - row_tiles::tile_bytes(weight)).collect()
+                let nodes = training.strategy.row_tiles.iter().map(|&node| &graph.nodes[node as usize]);
+                let weights = nodes.map(|n| (&n.layer, &graph.parameters[n.parameters[0].index()]));
+                weights.map(|(layer, weight)| weight.bytes() - row_tiles::tile_bytes(layer, weight)).collect()
+            }
+            Saving::SlicedLoss => {
+                let heads = steps.iter().filter_map(|step| match step.kind {
+                    StepKind::SlicedLoss { node } => Some(node),
+                    _ => None,
+                });
+                let logits = heads.map(|head| graph.value_type(graph.value_of(head)).size());
+                logits.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
             }
             Saving::CheapRecomputation => {
                 let mut computed = vec![false; graph.nodes.len()];

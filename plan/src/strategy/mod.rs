@@ -8,6 +8,7 @@ pub mod cheap;
 pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
+pub mod sliced_loss;
 pub mod stages;
 
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use crate::graph::{Graph, ValueId};
 use crate::lower::{self, Facts};
 use crate::optimizers::Optimizer;
 use crate::order::{self, Action};
-use crate::placement::Live;
-use crate::schedule::Schedule;
+use crate::placement::{Live, align_up};
+use crate::schedule::{Buffer, Content, Schedule};
 pub use saving::Saving;
 
 /// The planner's decisions for one schedule.
@@ -29,25 +30,41 @@ pub struct Strategy {
     pub momentum_gradients: bool,
     /// The nodes whose weight is updated a tile of rows at a time, in ascending order.
     pub row_tiles: Vec<u32>,
+    /// Whether the last layer and the loss are one step, over slices of the classes.
+    pub sliced_loss: bool,
 }
 
 impl Strategy {
-    /// A training step that saves nothing: everything that backward reads is kept, every gradient is a buffer.
+    /// A training step that saves nothing beside what the facts say: everything that backward reads is kept, every gradient
+    /// is a buffer.
     pub fn plain(facts: &Facts) -> Strategy {
-        Strategy { order: order::plain(facts), momentum_gradients: false, row_tiles: Vec::new() }
+        Strategy {
+            order: order::plain(facts),
+            momentum_gradients: false,
+            row_tiles: Vec::new(),
+            sliced_loss: facts.sliced_head.is_some(),
+        }
     }
 
     /// A pass of inference.
     pub fn inference(facts: &Facts) -> Strategy {
-        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new() }
+        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new(), sliced_loss: false }
     }
 
-    /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs.
+    /// What is known of the network where this is how it is run.
+    pub fn facts(&self, graph: &Graph, training: bool) -> Facts {
+        let facts = Facts::new(graph, training);
+        if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
+    }
+
+    /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs. The loss is
+    /// computed by slices if the facts say so.
     pub fn thorough(graph: &Graph, facts: &Facts) -> Strategy {
         let momentum_gradients = gradients_suit_momentum(graph);
         let row_tiles = if momentum_gradients { Vec::new() } else { row_tiles::possible(graph, facts) };
         let dropped = cheap::candidates(graph, facts, u64::MAX);
-        Strategy { order: cheap::order(graph, facts, &dropped), momentum_gradients, row_tiles }
+        let order = cheap::order(graph, facts, &dropped);
+        Strategy { order, momentum_gradients, row_tiles, ..Strategy::plain(facts) }
     }
 
     /// Checks that this is a strategy for the network.
@@ -56,6 +73,9 @@ impl Strategy {
     /// What does not hold, in words.
     pub fn check(&self, graph: &Graph, facts: &Facts, training: bool) -> Result<(), String> {
         order::check(graph, facts, &self.order, training)?;
+        if self.sliced_loss != facts.sliced_head.is_some() {
+            return Err("its loss can't be computed by slices".to_string());
+        }
         if self.momentum_gradients && !(training && gradients_suit_momentum(graph)) {
             return Err("its gradients can't be added to a momentum".to_string());
         }
@@ -74,7 +94,8 @@ impl Strategy {
 /// than the peak asks for. Those after it are for where that one can't be placed as low as it could be.
 pub struct Strategies<'g> {
     graph: &'g Graph,
-    facts: &'g Facts,
+    /// What holds of the network where it is run so.
+    pub facts: &'g Facts,
     plain: Option<(Strategy, Schedule)>,
     /// Everything dropped that is cheap, with the live bytes, where there is anything.
     all: Option<(Strategy, Schedule, Live)>,
@@ -118,6 +139,39 @@ impl<'g> Strategies<'g> {
         }
         strategies.most = strategies.all.as_ref().map_or(most, |(.., all)| most.min(all.most));
         strategies
+    }
+
+    /// These, or those with the loss by slices where that lowers what the trainer needs. `evaluation` is what it needs for
+    /// evaluation above its own state, with whole logits.
+    #[must_use]
+    pub fn or_sliced(self, sliced: Option<&'g Facts>, evaluation: u64) -> Strategies<'g> {
+        let Some(sliced) = sliced else { return self };
+        let batch = self.graph.declared_batch();
+        let live = |strategies: &Strategies| {
+            let schedule = strategies.lowest()?;
+            let (live, sizes) = Live::at(schedule, batch)?;
+            let persistent = sizes[..schedule.persistent].iter().map(|size| align_up(*size)).sum::<Option<u64>>()?;
+            Some((live.step as u32, live.most.max(persistent.saturating_add(evaluation))))
+        };
+        let Some((peak, most)) = live(&self) else { return self };
+        let holds_logits = |buffer: &Buffer| {
+            (buffer.lower..buffer.upper).contains(&peak)
+                && buffer.holds.iter().any(|holding| match holding.content {
+                    Content::Value(value) | Content::ValueGradient(value) => value == self.graph.output,
+                    _ => false,
+                })
+        };
+        if !self.lowest().is_some_and(|schedule| schedule.buffers.iter().any(holds_logits)) {
+            return self;
+        }
+        let by_slices = Strategies::new(self.graph, sliced);
+        if live(&by_slices).is_some_and(|(_, sliced)| sliced < most) { by_slices } else { self }
+    }
+
+    /// The steps with the fewest live bytes that are known without trying further, before any were taken.
+    fn lowest(&self) -> Option<&Schedule> {
+        let plain = self.plain.as_ref().map(|(_, schedule)| schedule);
+        plain.or(self.all.as_ref().map(|(_, schedule, _)| schedule))
     }
 }
 

@@ -12,6 +12,8 @@ pub enum Saving {
     MomentumGradients,
     /// The gradient of a large weight exists a tile of rows at a time.
     RowTiles,
+    /// The loss and its logits are computed over slices of the classes.
+    SlicedLoss,
     /// What costs little to compute again is not kept for backward.
     CheapRecomputation,
     /// Layers run in another order than the declared one, where the network leaves a choice.
@@ -20,14 +22,20 @@ pub enum Saving {
 
 impl Saving {
     /// Every saving, in the order of the reference.
-    pub const ALL: [Saving; 4] =
-        [Saving::MomentumGradients, Saving::RowTiles, Saving::CheapRecomputation, Saving::StepOrder];
+    pub const ALL: [Saving; 5] = [
+        Saving::MomentumGradients,
+        Saving::RowTiles,
+        Saving::SlicedLoss,
+        Saving::CheapRecomputation,
+        Saving::StepOrder,
+    ];
 
     /// Its name in `#[without(..)]`.
     pub const fn name(self) -> &'static str {
         match self {
             Saving::MomentumGradients => "momentum_gradients",
             Saving::RowTiles => "row_tiles",
+            Saving::SlicedLoss => "sliced_loss",
             Saving::CheapRecomputation => "cheap_recomputation",
             Saving::StepOrder => "step_order",
         }
@@ -43,6 +51,7 @@ impl Saving {
         match self {
             Saving::MomentumGradients => "gradients are added straight to the momentum of SGD",
             Saving::RowTiles => "large weights are updated a tile of rows at a time, so that no whole gradient exists",
+            Saving::SlicedLoss => "where the logits would set the peak, cross-entropy works over slices of the classes",
             Saving::CheapRecomputation => {
                 "values that cost less than 1% of the step are computed again instead of kept"
             }

@@ -63,7 +63,9 @@ pub fn stages(
 ) -> Option<Vec<Stage>> {
     let batch = graph.declared_batch();
     let bytes = |size: Size| size.bytes(batch).and_then(align_up);
-    let value_bytes = |value: ValueId| bytes(graph.value_type(value).size());
+    let sliced = facts.sliced_head.map(|head| graph.value_of(head));
+    let value_bytes =
+        |value: ValueId| if sliced == Some(value) { Some(0) } else { bytes(graph.value_type(value).size()) };
     let mut stages = Vec::with_capacity(chain.len());
     for stage in chain {
         let output = stage.output;

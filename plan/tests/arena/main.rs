@@ -4,7 +4,6 @@ mod brute_force;
 mod known;
 mod random;
 mod tiling;
-mod timing;
 mod training;
 mod validator;
 

@@ -1,6 +1,6 @@
 //! Chains of more stages than are told apart.
 
-use crate::timing::varied;
+use crate::stages::varied;
 use plimsoll_plan::chain::{Effort, Tradeoff, simulate};
 
 /// What merging and coarse slots lose: in a chain of 96 stages, merged to 32, at most a tenth of the cost.

@@ -5,27 +5,13 @@ mod known;
 mod long;
 mod random;
 mod simulation;
-mod timing;
+mod stages;
 
-use plimsoll_plan::chain::{Effort, Keeps, Operation, Stage};
+use plimsoll_plan::chain::{Effort, Keeps, Operation};
+use stages::stage;
 
 /// As fine as can be: slots of a byte for the small chains of tests, no stages merged.
 const EXACT: Effort = Effort { slots: 400, stages: usize::MAX };
-
-/// A stage with nothing within it: no bytes but those that must be there at once.
-fn stage(forward_cost: u64, output: u64, saved: u64) -> Stage {
-    Stage {
-        forward_cost,
-        backward_cost: 2 * forward_cost,
-        output,
-        output_gradient: output,
-        saved,
-        forward_peak: output,
-        saving_peak: saved + output,
-        backward_peak: saved + 2 * output,
-        parameter_gradients: 0,
-    }
-}
 
 fn forward(stage: usize, keeps: Keeps) -> Operation {
     Operation::Forward { stage, keeps }

@@ -4,6 +4,7 @@ use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::schedule::{Part, Role};
 
 use super::convolution::{Geometry, bias_gradient, correlate, kernel_gradient, spread};
+use super::optimizer;
 use super::product::Start;
 use super::step::Step;
 
@@ -28,7 +29,7 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
             let room = step.write_if(Role::Workspace).unwrap_or_default();
-            kernel_gradient(&g, dy, step.read(Role::Input(0)), dweight, step.adds(weight), room);
+            kernel_gradient(&g, dy, step.read(Role::Input(0)), 0..g.kernel_rows(), dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.image[0] * g.image[1]);
@@ -40,4 +41,11 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
         let start = Start::adding(step.adds(Role::InputGradient(0)));
         correlate(&g, dy, step.read(Role::Parameter(0)), dx, start);
     }
+}
+
+/// The weight's gradient and its update, a tile of input channels at a time.
+pub fn update_rows(layer: &ConvTranspose, step: &Step, node: usize) {
+    let g = geometry(layer, step);
+    let (image, map) = (step.read(Role::OutputGradient), step.read(Role::Input(0)));
+    optimizer::update_rows(step, node, |rows, tile, room| kernel_gradient(&g, image, map, rows, tile, false, room));
 }

@@ -89,6 +89,11 @@ impl Geometry {
         self.kernel[0] * self.kernel[1]
     }
 
+    /// Rows of the kernel: the channels of the map.
+    pub fn kernel_rows(&self) -> usize {
+        self.groups * self.maps
+    }
+
     /// Elements of the kernel for one channel of the map.
     fn rows(&self) -> usize {
         self.channels * self.taps()
@@ -209,10 +214,19 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
     }
 }
 
-/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`. In `room` lie sums over parts of the batch.
-pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool, room: &mut [f32]) {
+/// `dkernel = map * columns(image)^T`, or `dkernel += ...` if it `adds`, for some of the kernel's `rows`. In `room` lie sums
+/// over parts of the batch.
+pub fn kernel_gradient(
+    g: &Geometry,
+    image: &[f32],
+    map: &[f32],
+    rows: Range<usize>,
+    dkernel: &mut [f32],
+    adds: bool,
+    room: &mut [f32],
+) {
     if g.is_depthwise() {
-        return depthwise::kernel_gradient(g, image, map, dkernel, adds);
+        return depthwise::kernel_gradient(g, image, map, rows.start, dkernel, adds);
     }
     let size = g.groups * g.maps * g.positions();
     let samples = map.len() / size;
@@ -221,10 +235,13 @@ pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [
     if grid.taps() == 0 {
         return;
     }
-    for (group, dkernel) in dkernel.chunks_exact_mut(g.maps * g.rows()).enumerate() {
+    let mut rest = dkernel;
+    for group in rows.start / g.maps..rows.end.div_ceil(g.maps) {
+        let rows = rows.start.max(group * g.maps)..rows.end.min((group + 1) * g.maps);
+        let dkernel = rest.split_off_mut(..rows.len() * g.rows()).expect("the kernel has its rows");
         let maps = Maps {
-            elements: &map[group * g.maps * g.positions()..],
-            rows: g.maps,
+            elements: &map[rows.start * g.positions()..],
+            rows: rows.len(),
             positions: g.positions(),
             samples,
             sample: size,
@@ -232,8 +249,10 @@ pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [
         let columns = Transposed(columns(g, grid, image, group));
         let taps = Taps { grid: &grid, taps: g.taps(), width: g.kernel[1] };
         // SAFETY: every channel and tap has an element of its own in the row of each map.
-        let target = unsafe { Target::new(dkernel, [g.maps, columns.columns()], g.rows(), taps, start) };
-        product_in_parts(target, &maps, &columns, room);
+        let target = unsafe { Target::new(dkernel, [rows.len(), columns.columns()], g.rows(), taps, start) };
+        // As many parts as all rows of the group have room for, so that each row is summed alike however few there are.
+        let parts = room.len() / (g.maps * columns.columns());
+        product_in_parts(target, &maps, &columns, parts, room);
     }
 }
 
@@ -489,4 +508,46 @@ pub fn bias_gradient(map: &[f32], dbias: &mut [f32], size: usize) {
             sum[0] += vector::sum(&sample[channel * size..][..size]);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of the kernel's gradient come out the same by themselves as among all of them: within a group or across groups,
+    /// with the batch in parts or whole.
+    #[test]
+    fn rows_of_the_kernel_gradient() {
+        for (groups, channels, maps, kernel) in [(1, 3, 7, 3), (2, 3, 5, 3), (3, 1, 2, 3), (2, 4, 5, 1)] {
+            let g = Geometry {
+                groups,
+                channels,
+                maps,
+                image: [8, 8],
+                map: [8, 8],
+                kernel: [kernel; 2],
+                stride: [1, 1],
+                padding: [kernel / 2; 2],
+                dilation: [1, 1],
+            };
+            let samples = if cfg!(miri) { 2 } else { 20 };
+            let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
+            let image: Vec<f32> = (0..samples * groups * channels * 64).map(value).collect();
+            let map: Vec<f32> = (0..samples * groups * maps * 64).map(|i| value(i + 3)).collect();
+            for parts in [0, 3] {
+                let mut room = vec![0.0; parts * maps * g.rows()];
+                let mut whole = vec![0.0; groups * maps * g.rows()];
+                kernel_gradient(&g, &image, &map, 0..g.kernel_rows(), &mut whole, false, &mut room);
+                for height in 1..g.kernel_rows() {
+                    let mut tiles = vec![0.0; whole.len()];
+                    for (i, tile) in tiles.chunks_mut(height * g.rows()).enumerate() {
+                        let first = i * height;
+                        let rows = first..first + tile.len() / g.rows();
+                        kernel_gradient(&g, &image, &map, rows, tile, false, &mut room);
+                    }
+                    assert_eq!(tiles, whole, "{groups} groups, tiles of {height} rows, {parts} parts");
+                }
+            }
+        }
+    }
 }

@@ -71,11 +71,11 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
     });
 }
 
-/// As [`kernel_gradient`](super::convolution::kernel_gradient).
-pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], dkernel: &mut [f32], adds: bool) {
+/// As [`kernel_gradient`](super::convolution::kernel_gradient), from a row of the kernel on.
+pub fn kernel_gradient(g: &Geometry, image: &[f32], map: &[f32], first: usize, dkernel: &mut [f32], adds: bool) {
     let samples = map.len() / (g.groups * g.maps * g.positions());
     parallel::chunks(dkernel, 1, |i, sum| {
-        let (channel, tap) = (i / g.taps(), i % g.taps());
+        let (channel, tap) = (first + i / g.taps(), i % g.taps());
         let (ky, kx) = (tap / g.kernel[1], tap % g.kernel[1]);
         let inside = g.inside(1, kx);
         let mut total = 0.0;

@@ -5,7 +5,7 @@
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::schedule::{Part, Role};
 
-use super::optimizer::State;
+use super::optimizer;
 use super::parallel;
 use super::product::{Matrix, Start, Target, product};
 use super::step::Step;
@@ -16,13 +16,18 @@ pub fn forward(layer: &Linear, step: &Step) {
     let y = step.write(Role::Output);
     let outputs = layer.out_features as usize;
     let (rows, inputs) = (y.len() / outputs, weight.len() / outputs);
+    let bias = layer.bias.then(|| step.read(Role::Parameter(1)));
+    multiply(Matrix::rows(x, rows, inputs), Matrix::rows(weight, outputs, inputs), bias, y);
+}
+
+/// `y = x W^T + b`.
+pub fn multiply(x: Matrix, weight: Matrix, bias: Option<&[f32]>, y: &mut [f32]) {
+    let (rows, outputs) = (x.rows, weight.rows);
     // The bias is laid down first, since it belongs to the columns.
-    if layer.bias {
-        let bias = step.read(Role::Parameter(1));
+    if let Some(bias) = bias {
         parallel::chunks(y, outputs, |_, row| row.copy_from_slice(bias));
     }
-    let (x, weight) = (Matrix::rows(x, rows, inputs), Matrix::rows(weight, outputs, inputs));
-    let start = Start::adding(layer.bias);
+    let start = Start::adding(bias.is_some());
     if outputs < rows {
         product(Target::rows(y, outputs, start), &x, &weight.transposed());
     } else {
@@ -59,26 +64,20 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
     }
 }
 
-/// The weight's gradient and its update, as many rows at a time as the workspace holds.
-pub fn update_rows(layer: &Linear, step: &Step) {
-    let (dy, x) = (step.read::<f32>(Role::OutputGradient), step.read(Role::Input(0)));
-    let tile = step.write::<f32>(Role::Workspace);
-    let mut state = State::of(step);
+/// The weight's gradient and its update, a tile of rows at a time.
+pub fn update_rows(layer: &Linear, step: &Step, node: usize) {
+    let (dy, x) = (step.read::<f32>(Role::OutputGradient), step.read::<f32>(Role::Input(0)));
     let outputs = layer.out_features as usize;
-    let (samples, inputs) = (dy.len() / outputs, state.len() / outputs);
-    let right = Matrix::rows(x, samples, inputs);
-    let most = tile.len() / inputs;
-    for first in (0..outputs).step_by(most) {
-        let count = most.min(outputs - first);
-        let tile = &mut tile[..count * inputs];
-        let part = Matrix { elements: &dy[first..], columns: count, ..Matrix::rows(dy, samples, outputs) };
-        product(Target::rows(tile, inputs, Start::Zero), &part.transposed(), &right);
-        state.update(first * inputs, (tile, 1.0));
-    }
+    let samples = dy.len() / outputs;
+    let (dy, x) = (Matrix::rows(dy, samples, outputs), Matrix::rows(x, samples, x.len() / samples));
+    optimizer::update_rows(step, node, |rows, tile, _| {
+        let left = Matrix { elements: &dy.elements[rows.start..], columns: rows.len(), ..dy }.transposed();
+        product(Target::rows(tile, x.columns, Start::Zero), &left, &x);
+    });
 }
 
 /// Adds every row to `sums`. Columns are split among the threads, so that each sum runs in one order.
-fn sum_rows(sums: &mut [f32], rows: &[f32]) {
+pub fn sum_rows(sums: &mut [f32], rows: &[f32]) {
     const COLUMNS: usize = 64;
     let width = sums.len();
     parallel::chunks(sums, COLUMNS, |i, sums| {

@@ -32,6 +32,7 @@ mod permute;
 mod pool;
 mod product;
 mod scale;
+mod sliced_loss;
 mod softmax;
 mod step;
 mod sums;
@@ -154,11 +155,14 @@ fn run_step(step: &Step) {
         StepKind::Forward { node } | StepKind::Recompute { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
         StepKind::Loss => loss::loss(step),
+        StepKind::SlicedLoss { node } => sliced_loss::loss(step, node),
         StepKind::Accumulate { .. } => step.pair(Role::OutputGradient, Role::InputGradient(0)).par_map(|x| x),
         StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
         StepKind::Update { .. } => optimizer::update(step),
         StepKind::UpdateRows { node } => match &program.node(node).layer {
-            Layer::Linear(layer) => linear::update_rows(layer, step),
+            Layer::Linear(layer) => linear::update_rows(layer, step, node),
+            Layer::Conv(layer) => conv::update_rows(layer, step, node),
+            Layer::ConvTranspose(layer) => conv_transpose::update_rows(layer, step, node),
             other => unreachable!("{other:?} is not updated by rows"),
         },
     }

@@ -1,7 +1,11 @@
 //! The optimizers' updates, with the formulas of `torch.optim` (Lion: those of its authors), and clipping by global norm.
 
+use std::ops::Range;
+
+use plimsoll_plan::graph::Node;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::schedule::Role;
+use plimsoll_plan::strategy::row_tiles;
 
 use super::parallel::{self, CHUNK};
 use super::step::Step;
@@ -20,6 +24,24 @@ pub fn update(step: &Step) {
         parallel::chunks(gradient, CHUNK, |_, chunk| chunk.fill(0.0));
     } else {
         state.update(0, (step.read(gradient), scale));
+    }
+}
+
+/// Updates the weight of a node a tile of rows at a time. `gradient` writes the tile of some rows, with the layer's own
+/// workspace beside.
+pub fn update_rows(step: &Step, node: usize, gradient: impl Fn(Range<usize>, &mut [f32], &mut [f32])) {
+    let Node { layer, parameters, .. } = step.program().node(node);
+    let weight = &step.program().graph.parameters[parameters[0].index()];
+    let mut state = State::of(step);
+    let count = weight.shape.0[0] as usize;
+    let size = state.parameter.len() / count;
+    let most = row_tiles::tile_rows(layer, weight) as usize;
+    let (tile, workspace) = step.write::<f32>(Role::Workspace).split_at_mut(most * size);
+    for first in (0..count).step_by(most) {
+        let rows = first..count.min(first + most);
+        let tile = &mut tile[..rows.len() * size];
+        gradient(rows, tile, workspace);
+        state.update(first * size, (tile, 1.0));
     }
 }
 
@@ -43,9 +65,9 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Elements of the parameter.
-    pub fn len(&self) -> usize {
-        self.parameter.len()
+    /// The parameter as it is.
+    pub fn parameter(&self) -> &[f32] {
+        self.parameter
     }
 
     /// Updates the elements from `first` on, as many as there are of their gradient.

@@ -287,11 +287,17 @@ pub fn product<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right
     product_in_tasks(&target, left, right, TASKS);
 }
 
-/// As [`product`], for a common extent that is long beside the result. It is cut into parts, as many as `room` has room for
-/// their results, which are added up.
-pub fn product_in_parts<P: Place>(target: Target<P>, left: &impl Left, right: &impl Right, room: &mut [f32]) {
+/// As [`product`], for a common extent that is long beside the result. It is cut into up to so many parts, whose results
+/// lie in `room` until they are added up.
+pub fn product_in_parts<P: Place>(
+    target: Target<P>,
+    left: &impl Left,
+    right: &impl Right,
+    parts: usize,
+    room: &mut [f32],
+) {
     let (depth, size) = (left.depth(), target.rows * target.columns);
-    let parts = (room.len() / size.max(1)).min(TASKS).min(depth / DEPTH);
+    let parts = parts.min(TASKS).min(depth / DEPTH);
     if parts < 2 {
         return product(target, left, right);
     }

@@ -238,5 +238,5 @@ fn infer<D: Device>(device: &mut D, plan: &Plan, group: &Group, case: &Case) -> 
     for step in 0..session.program().schedule.steps.len() {
         session.run(step, &arguments)?;
     }
-    Ok(session.download(session.program().schedule.output))
+    Ok(session.download(session.program().schedule.output.expect("logits as a whole")))
 }

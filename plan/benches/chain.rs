@@ -1,29 +1,34 @@
-//! Measurements, to be run by hand: `cargo test -p plimsoll-plan --test chain timing -- --ignored --nocapture`, and with
-//! `--release` for `loss`.
+//! Recomputation in chains: how long the solver takes, and what it loses by being coarse.
+//!
+//! ```text
+//! cargo bench -p plimsoll-plan --bench chain --profile dev -- times
+//! cargo bench -p plimsoll-plan --bench chain -- losses
+//! ```
+//!
+//! The first without optimization, as in a macro.
 
-use crate::stage;
-use plimsoll_plan::chain::{Effort, Stage, Tradeoff};
+#[path = "../tests/chain/stages.rs"]
+mod stages;
+
 use std::time::Instant;
 
-/// Sizes and costs in the manner of a convolutional network: outputs become smaller, and vary by a generator of
-/// remainders.
-pub fn varied(count: usize) -> Vec<Stage> {
-    let mut random = 12_345u64;
-    let mut next = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
-    };
-    let stages = (0..count).map(|index| {
-        let scale = 1_000_000 * (8 >> (index * 4 / count));
-        let output = scale + next(scale);
-        Stage { backward_peak: 5 * output, ..stage(100 + next(900), output, output + next(scale)) }
-    });
-    stages.collect()
+use plimsoll_plan::chain::{Effort, Tradeoff};
+use stages::varied;
+
+fn main() {
+    // Cargo passes flags of its own.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    if is_wanted("times") {
+        times();
+    }
+    if is_wanted("losses") {
+        losses();
+    }
 }
 
-#[test]
-#[ignore = "prints times"]
-fn timing() {
+/// How long it takes to find the solutions for all limits.
+fn times() {
     println!("{:>8}{:>8}{:>10}{:>12}{:>16}{:>12}", "stages", "slots", "memory", "solutions", "least", "ms");
     for count in [16, 32, 64, 128, 1000] {
         let stages = varied(count);
@@ -46,9 +51,7 @@ fn timing() {
 }
 
 /// The cost of coarse solutions beside that of fine ones, over limits from 5 to 60 % of the memory that keeps everything.
-#[test]
-#[ignore = "prints losses"]
-fn loss() {
+fn losses() {
     println!("{:>8}{:>8}{:>8}{:>10}{:>10}", "stages", "slots", "merged", "mean", "worst");
     for (count, finest) in [(96, Effort { slots: 4000, stages: 96 }), (1000, Effort { slots: 2000, stages: 250 })] {
         let stages = varied(count);

@@ -1,12 +1,19 @@
-//! Measurements, to be run by hand: `cargo test -p plimsoll-plan --test arena timing -- --ignored --nocapture`.
+//! How long placement takes, and how far above the lower bound it ends.
+//!
+//! ```text
+//! cargo bench -p plimsoll-plan --bench arena --profile dev
+//! ```
+//!
+//! Without optimization, as in a macro.
 
-use crate::training;
-use plimsoll_plan::arena::{Effort, place, validate};
+#[path = "../tests/arena/training.rs"]
+mod training;
+
 use std::time::Instant;
 
-#[test]
-#[ignore = "prints times"]
-fn timing() {
+use plimsoll_plan::arena::{Effort, place, validate};
+
+fn main() {
     println!(
         "{:24}{:>8}{:>16}{:>16}{:>9}{:>8}{:>10}  method",
         "problem", "buffers", "bound", "height", "ratio", "nodes", "ms"
