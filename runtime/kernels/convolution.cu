@@ -139,11 +139,12 @@ KERNEL depthwise_spread(const float *map, const float *kernel, float *image, uns
     }
 }
 
-// A block for each element of the kernel; `count` positions in all samples.
-KERNEL depthwise_kernel_gradient(const float *image, const float *map, float *dkernel, unsigned count, int adds, const Geometry g) {
+// A block for each element of the kernel from a channel on; `count` positions in all samples.
+KERNEL depthwise_kernel_gradient(const float *image, const float *map, float *dkernel, unsigned first_channel, unsigned count,
+                                 int adds, const Geometry g) {
     MEETING;
     unsigned positions = g.map[0] * g.map[1], taps = g.kernel[0] * g.kernel[1];
-    unsigned channel = blockIdx.x / taps, tap = blockIdx.x % taps;
+    unsigned channel = first_channel + blockIdx.x / taps, tap = blockIdx.x % taps;
     Sum sum = nothing();
     EACH_IN_BLOCK(e, count) {
         unsigned sample = e / positions, p = e % positions;

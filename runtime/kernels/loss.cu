@@ -132,3 +132,76 @@ KERNEL cross_entropy_gradient(const float *output, const int *targets, float *gr
         }
     }
 }
+
+// Of each sample, what the loss needs of its logits, slice by slice (Milakov & Gimelshein 2018, "Online normalizer calculation
+// for softmax"): maximum, sum of exponentials, sum, and the target's logit. A warp for each sample.
+KERNEL sliced_statistics(const float *slice, const int *targets, float *statistics, unsigned samples, unsigned first,
+                         unsigned width) {
+    unsigned lane = threadIdx.x % 32;
+    for (unsigned s = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; s < samples; s += gridDim.x * (blockDim.x / 32)) {
+        const float *x = slice + (size_t)s * width;
+        float *of_sample = statistics + 4 * s;
+        float before = first == 0 ? -INFINITE : of_sample[0], sum_before = first == 0 ? 0.0f : of_sample[1];
+        float total_before = first == 0 ? 0.0f : of_sample[2], logit = first == 0 ? 0.0f : of_sample[3];
+        float largest = before;
+        Sum total = nothing();
+        for (unsigned c = lane; c < width; c += 32) {
+            float v = x[c];
+            largest = v > largest || v != v ? v : largest;
+            total.add(v);
+        }
+        largest = warp_max(largest);
+        Sum sum = nothing();
+        if (largest != -INFINITE) {
+            for (unsigned c = lane; c < width; c += 32) {
+                sum.add(expf(x[c] - largest));
+            }
+            sum_before *= expf(before - largest);
+        }
+        sum = warp_sum(sum);
+        total = warp_sum(total);
+        if (lane == 0) {
+            unsigned at = (unsigned)targets[s] - first;
+            of_sample[0] = largest;
+            of_sample[1] = sum_before + sum.value();
+            of_sample[2] = total_before + total.value();
+            of_sample[3] = targets[s] >= 0 && (unsigned)targets[s] >= first && at < width ? x[at] : logit;
+        }
+        __syncwarp();
+    }
+}
+
+KERNEL sliced_loss(const float *statistics, const int *targets, float *loss, unsigned samples, unsigned classes, float smoothing,
+                   int ignore_index) {
+    MEETING;
+    float targets_counted = counted(targets, samples, ignore_index, meeting);
+    Sum sum = nothing();
+    EACH_IN_BLOCK(s, samples) {
+        const float *of_sample = statistics + 4 * s;
+        float log_sum = logf(of_sample[1]), largest = of_sample[0];
+        float value = (largest - of_sample[3]) + log_sum;
+        float even = (largest - of_sample[2] / (float)classes) + log_sum;
+        value = smoothing == 0.0f ? value : (1.0f - smoothing) * value + smoothing * even;
+        sum.add(targets[s] == ignore_index ? 0.0f : value);
+    }
+    sum = block_sum(sum, meeting);
+    if (threadIdx.x == 0) {
+        *loss = sum.value() / targets_counted;
+    }
+}
+
+// Puts the gradient of a slice of the logits in its place.
+KERNEL sliced_gradient(float *slice, const int *targets, const float *statistics, unsigned samples, unsigned first, unsigned width,
+                       unsigned classes, float smoothing, float share, int ignore_index) {
+    MEETING;
+    float factor = share / counted(targets, samples, ignore_index, meeting);
+    float even = smoothing / (float)classes * factor, at_target = (1.0f - smoothing) * factor;
+    EACH(i, samples * width) {
+        unsigned s = i / width;
+        int target = targets[s];
+        const float *of_sample = statistics + 4 * s;
+        float softmax = expf(slice[i] - of_sample[0]) * (factor / of_sample[1]);
+        bool is_target = first + i % width == (unsigned)target;
+        slice[i] = target == ignore_index ? 0.0f : softmax - even - (is_target ? at_target : 0.0f);
+    }
+}

@@ -3,6 +3,8 @@
 //! A convolution's forward pass goes from the image to the map, a transposed convolution's the other way round. Where the
 //! columns are the image itself ("pointwise"), and where a group has one channel ("depthwise"), no tiles are needed.
 
+use std::ops::Range;
+
 use plimsoll_plan::layers::conv::Conv;
 use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::layers::window::Window;
@@ -10,6 +12,7 @@ use plimsoll_plan::schedule::{Part, Role};
 
 use super::channels::{Channels, add_bias, bias_gradient};
 use super::kernels::{Argument, Grid, Pointer};
+use super::optimizer;
 use super::product::{Matrix, Product};
 use super::step::Step;
 use crate::error::Error;
@@ -116,13 +119,33 @@ impl Tile {
     }
 }
 
-/// Calls `work` with every tile.
-fn each_tile(g: &Geometry, step: &Step, mut work: impl FnMut(&Tile) -> Result<(), Error>) -> Result<(), Error> {
-    let workspace = step.at(Role::Workspace);
+/// Where tiles lie: so many floats of the workspace.
+#[derive(Clone, Copy)]
+struct Room {
+    at: Pointer,
+    floats: u32,
+}
+
+impl Room {
+    /// All of it.
+    fn of(step: &Step) -> Room {
+        Room { at: step.at(Role::Workspace), floats: step.count(Role::Workspace) }
+    }
+}
+
+/// Calls `work` with every tile of some groups.
+fn each_tile(
+    g: &Geometry,
+    step: &Step,
+    groups: Range<u32>,
+    room: Room,
+    mut work: impl FnMut(&Tile) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let workspace = room.at;
     let positions = step.batch() * g.positions();
-    let most = (step.count(Role::Workspace) / (g.rows() + g.maps)).min(positions);
+    let most = (room.floats / (g.rows() + g.maps)).min(positions);
     assert!(most > 0, "the plan's workspace holds no column");
-    for group in 0..g.groups {
+    for group in groups {
         for first in (0..positions).step_by(most as usize) {
             let width = most.min(positions - first);
             let map = workspace.after(g.rows() as usize * width as usize);
@@ -165,7 +188,7 @@ fn correlate(g: &Geometry, step: &Step, image: Role, to: Role) -> Result<(), Err
             })
         });
     }
-    each_tile(g, step, |tile| {
+    each_tile(g, step, 0..g.groups, Room::of(step), |tile| {
         make_columns(g, step, image, tile)?;
         step.product(&Product {
             a: g.kernel_of(kernel, tile.group),
@@ -206,7 +229,7 @@ fn spread(g: &Geometry, step: &Step, map: Role, to: Role) -> Result<(), Error> {
     if adds == 0 {
         step.clear(to)?;
     }
-    each_tile(g, step, |tile| {
+    each_tile(g, step, 0..g.groups, Room::of(step), |tile| {
         take_map(g, step, map, tile)?;
         step.product(&Product {
             a: g.kernel_of(kernel, tile.group).transposed(),
@@ -247,23 +270,46 @@ fn add_columns(g: &Geometry, step: &Step, image: Pointer, tile: &Tile) -> Result
 /// `dkernel = map columns(image)^T`, if that is wanted.
 fn kernel_gradient(g: &Geometry, step: &Step, image: Role, map: Role) -> Result<(), Error> {
     let to = Role::ParameterGradient(0);
-    if !step.has(to) {
-        return Ok(());
+    match step.has(to) {
+        true => rows_gradient(g, step, [image, map], 0..g.groups * g.maps, step.at(to), step.adds(to), Room::of(step)),
+        false => Ok(()),
     }
-    let (image, map, dkernel, adds) = (step.at(image), step.at(map), step.at(to), step.adds(to));
+}
+
+/// The same for some rows of the kernel, of which there is one for each channel of the map.
+fn rows_gradient(
+    g: &Geometry,
+    step: &Step,
+    [image, map]: [Role; 2],
+    rows: Range<u32>,
+    dkernel: Pointer,
+    adds: i32,
+    room: Room,
+) -> Result<(), Error> {
+    let (image, map) = (step.at(image), step.at(map));
     if g.is_depthwise() {
         let positions = step.batch() * g.positions();
-        let grid = Grid::groups(step.count(to), positions);
-        return step.launch("depthwise_kernel_gradient", grid, &[&image, &map, &dkernel, &positions, &adds, g]);
+        let grid = Grid::groups((rows.end - rows.start) * g.rows(), positions);
+        let arguments: &[&dyn Argument] = &[&image, &map, &dkernel, &rows.start, &positions, &adds, g];
+        return step.launch("depthwise_kernel_gradient", grid, arguments);
     }
+    // The rows of a group, counted within it, and where their gradient goes.
+    let of_group = |group: u32| {
+        let first = rows.start.max(group * g.maps);
+        let count = rows.end.min((group + 1) * g.maps) - first;
+        let to = dkernel.after((first - rows.start) as usize * g.rows() as usize);
+        (first - group * g.maps, count, Matrix::rows(to, g.rows()))
+    };
+    let groups = rows.start / g.maps..rows.end.div_ceil(g.maps);
     if g.is_pointwise() {
-        return (0..g.groups).try_for_each(|group| {
+        return groups.into_iter().try_for_each(|group| {
+            let (first, count, c) = of_group(group);
             (0..step.batch()).try_for_each(|sample| {
                 step.product(&Product {
-                    a: g.map_of(map, group).number(sample),
+                    a: g.map_of(map.after(first as usize * g.positions() as usize), group).number(sample),
                     b: g.image_of(image, group).number(sample).transposed(),
-                    c: g.kernel_of(dkernel, group),
-                    rows: g.maps,
+                    c,
+                    rows: count,
                     columns: g.channels,
                     depth: g.positions(),
                     batches: 1,
@@ -272,20 +318,38 @@ fn kernel_gradient(g: &Geometry, step: &Step, image: Role, map: Role) -> Result<
             })
         });
     }
-    each_tile(g, step, |tile| {
+    each_tile(g, step, groups, room, |tile| {
         make_columns(g, step, image, tile)?;
         take_map(g, step, map, tile)?;
+        let (first, count, c) = of_group(tile.group);
         step.product(&Product {
-            a: tile.map(),
+            a: Matrix::rows(tile.map.after(first as usize * tile.width as usize), tile.width),
             b: tile.columns().transposed(),
-            c: g.kernel_of(dkernel, tile.group),
-            rows: g.maps,
+            c,
+            rows: count,
             columns: g.rows(),
             depth: tile.width,
             batches: 1,
             adds: adds != 0 || tile.first > 0,
         })
     })
+}
+
+/// The weight's gradient and its update, a tile of rows at a time.
+fn update_rows(g: &Geometry, step: &Step, node: usize, tensors: [Role; 2]) -> Result<(), Error> {
+    optimizer::update_rows(step, node, |rows, tile, at, floats| {
+        rows_gradient(g, step, tensors, rows, tile, 0, Room { at, floats })
+    })
+}
+
+/// That of a convolution.
+pub fn conv_update_rows(layer: &Conv, step: &Step, node: usize) -> Result<(), Error> {
+    update_rows(&of_conv(layer, step), step, node, [Role::Input(0), Role::OutputGradient])
+}
+
+/// That of a transposed one.
+pub fn transpose_update_rows(layer: &ConvTranspose, step: &Step, node: usize) -> Result<(), Error> {
+    update_rows(&of_transpose(layer, step), step, node, [Role::OutputGradient, Role::Input(0)])
 }
 
 fn of_conv(layer: &Conv, step: &Step) -> Geometry {

@@ -70,27 +70,22 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) -> Result<(), Error> {
     Ok(())
 }
 
-/// The weight's gradient and its update, as many rows at a time as the workspace holds.
-pub fn update_rows(layer: &Linear, step: &Step) -> Result<(), Error> {
+/// The weight's gradient and its update, a tile of rows at a time.
+pub fn update_rows(layer: &Linear, step: &Step, node: usize) -> Result<(), Error> {
     let outputs = layer.out_features as u32;
-    let rows = step.count(Role::OutputGradient) / outputs;
+    let depth = step.count(Role::OutputGradient) / outputs;
     let inputs = step.count(Role::Parameter(0)) / outputs;
-    let (dy, tile) = (step.at(Role::OutputGradient), step.at(Role::Workspace));
-    let most = step.count(Role::Workspace) / inputs;
-    assert!(most > 0, "the plan's workspace holds no row");
-    for first in (0..outputs).step_by(most as usize) {
-        let count = most.min(outputs - first);
+    optimizer::update_rows(step, node, |rows, tile, _, _| {
+        let dy = step.at(Role::OutputGradient).after(rows.start as usize);
         step.product(&Product {
-            a: Matrix::rows(dy.after(first as usize), outputs).transposed(),
+            a: Matrix::rows(dy, outputs).transposed(),
             b: Matrix::rows(step.at(Role::Input(0)), inputs),
             c: Matrix::rows(tile, inputs),
-            rows: count,
+            rows: rows.end - rows.start,
             columns: inputs,
-            depth: rows,
+            depth,
             batches: 1,
             adds: false,
-        })?;
-        optimizer::update_range(step, first * inputs, count * inputs, tile)?;
-    }
-    Ok(())
+        })
+    })
 }

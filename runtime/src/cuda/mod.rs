@@ -24,6 +24,7 @@ mod optimizer;
 mod pool;
 mod product;
 mod rownorm;
+mod sliced_loss;
 mod softmax;
 mod step;
 
@@ -127,11 +128,14 @@ fn run_step(step: &Step) -> Result<(), Error> {
         StepKind::Forward { node } | StepKind::Recompute { node } => forward(&program.node(node).layer, step, node),
         StepKind::Backward { node, part } => backward(&program.node(node).layer, step, node, part),
         StepKind::Loss => loss::loss(step),
+        StepKind::SlicedLoss { node } => sliced_loss::loss(step, node),
         StepKind::Accumulate { .. } => arithmetic::accumulate(step),
         StepKind::ClipGradNorm => optimizer::clip_grad_norm(step),
         StepKind::Update { .. } => optimizer::update(step),
         StepKind::UpdateRows { node } => match &program.node(node).layer {
-            Layer::Linear(layer) => linear::update_rows(layer, step),
+            Layer::Linear(layer) => linear::update_rows(layer, step, node),
+            Layer::Conv(layer) => convolution::conv_update_rows(layer, step, node),
+            Layer::ConvTranspose(layer) => convolution::transpose_update_rows(layer, step, node),
             other => unreachable!("{other:?} is not updated by rows"),
         },
     }

@@ -1,8 +1,10 @@
 //! The optimizers' updates, and clipping by global norm: see `optimizer.cu`. Numbers are made ready here, in double
 //! precision, as on the CPU.
 
+use plimsoll_plan::graph::Node;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::schedule::Role;
+use plimsoll_plan::strategy::row_tiles;
 
 use super::kernels::{Argument, Grid, Pointer};
 use super::step::Step;
@@ -16,6 +18,29 @@ pub fn update(step: &Step) -> Result<(), Error> {
         true => whole.update(step.at(gradient), step.adds(gradient)),
         false => whole.update_from_momentum(),
     }
+}
+
+/// Updates the weight of a node a tile of rows at a time. `gradient` writes the tile of some rows; beside it lies the layer's own
+/// workspace, of so many floats.
+pub fn update_rows(
+    step: &Step,
+    node: usize,
+    gradient: impl Fn(std::ops::Range<u32>, Pointer, Pointer, u32) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Node { layer, parameters, .. } = step.program().node(node);
+    let weight = &step.program().graph.parameters[parameters[0].index()];
+    let count = weight.shape.0[0] as u32;
+    let size = step.count(Role::Parameter(0)) / count;
+    let most = row_tiles::tile_rows(layer, weight) as u32;
+    let tile = step.at(Role::Workspace);
+    let (rest, floats) = (tile.after(most as usize * size as usize), step.count(Role::Workspace) - most * size);
+    for first in (0..count).step_by(most as usize) {
+        let rows = first..count.min(first + most);
+        let elements = rows.len() as u32 * size;
+        gradient(rows, tile, rest, floats)?;
+        update_range(step, first * size, elements, tile)?;
+    }
+    Ok(())
 }
 
 /// Updates the elements from `first` on, of which there is the gradient.
