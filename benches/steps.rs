@@ -1,7 +1,8 @@
-//! How long one training step takes on two threads, beside PyTorch.
+//! How long one training step takes on two threads, beside PyTorch; or on a card of NVIDIA's.
 //!
 //! ```text
 //! PYTHON=/tmp/venv/bin/python cargo bench --bench steps -- mlp lenet resnet18 resnet50 vgg16
+//! cargo bench --features cuda --bench steps -- --cuda
 //! ```
 //!
 //! Without names, all networks. Ours is timed before and after PyTorch, and both halves count, so that what else the machine
@@ -19,8 +20,9 @@ use networks::resnet50::ResNet50;
 use networks::vgg16::Vgg16;
 use networks::{LeNet, Mlp, ResNet18};
 use plimsoll::data::Random;
+use plimsoll::device::AnyDevice;
 use plimsoll::plan::graph::Graph;
-use plimsoll::{Cpu, Network, Slice, Trainer};
+use plimsoll::{Cpu, Device, Network, Slice, Trainer};
 
 const THREADS: usize = 2;
 /// At least so many steps are timed on each side of PyTorch, and at least so long.
@@ -48,6 +50,7 @@ struct Times {
 fn main() {
     // Cargo passes flags of its own.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let cuda = std::env::args().any(|argument| argument == "--cuda");
     let networks = networks();
     if let Some(unknown) = wanted.iter().find(|wanted| networks.iter().all(|(name, ..)| name != wanted)) {
         eprintln!("there is no `{unknown}`: there are mlp, lenet, resnet18, resnet50 and vgg16");
@@ -56,6 +59,7 @@ fn main() {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_string());
     let torch = version(&python);
     match &torch {
+        Some(version) if cuda => println!("PyTorch {version}, both on {}; milliseconds a step\n", device(cuda).name()),
         Some(version) => println!("PyTorch {version}, {THREADS} threads each; milliseconds a step\n"),
         None => println!("`{python}` has no torch and torchvision: no comparison; milliseconds a step\n"),
     }
@@ -67,18 +71,28 @@ fn main() {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             continue;
         }
-        row(name, batch, graph, target, torch.as_ref().map(|_| &*python));
+        row(name, batch, graph, target, cuda, torch.as_ref().map(|_| &*python));
     }
 }
 
-fn row(name: &str, batch: u64, graph: Graph, target: f64, python: Option<&str>) {
-    let mut step = training(graph, batch);
+/// The first card, or the CPU.
+fn device(cuda: bool) -> AnyDevice {
+    #[cfg(feature = "cuda")]
+    if cuda {
+        return plimsoll::Cuda::new(0).unwrap_or_else(|error| panic!("{error}")).into();
+    }
+    assert!(!cuda, "build with `--features cuda`");
+    Cpu::with_threads(THREADS).expect("threads").into()
+}
+
+fn row(name: &str, batch: u64, graph: Graph, target: f64, cuda: bool, python: Option<&str>) {
+    let mut step = training(graph, batch, device(cuda));
     // The first steps touch the arena's memory and start the threads.
     step();
     step();
     let mut times = Vec::new();
     time(&mut step, &mut times);
-    let peer = python.map(|python| torch_steps(python, name, batch));
+    let peer = python.map(|python| torch_steps(python, name, batch, cuda));
     step();
     time(&mut step, &mut times);
     let ours = summary(times);
@@ -96,15 +110,14 @@ fn row(name: &str, batch: u64, graph: Graph, target: f64, python: Option<&str>) 
 }
 
 /// Makes one step on random data, which stays the same.
-fn training(graph: Graph, batch: u64) -> impl FnMut() {
+fn training(graph: Graph, batch: u64, device: AnyDevice) -> impl FnMut() {
     let plan = graph.batch(batch).plan().expect("a plan");
     let mut random = Random::new(1);
     let elements = batch * plan.graph.inputs[0].value_type.elements();
     let image: Vec<f32> = (0..elements).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect();
     // There are at least ten classes.
     let labels: Vec<i32> = (0..batch).map(|_| random.below(10) as i32).collect();
-    let cpu = Cpu::with_threads(THREADS).expect("threads");
-    let mut trainer = Trainer::from_plan(&plan, cpu, 42).expect("a trainer");
+    let mut trainer = Trainer::from_plan(&plan, device, 42).expect("a trainer");
     move || {
         trainer.step(&[Slice::from(&image)][..], &labels).expect("a step");
     }
@@ -138,12 +151,12 @@ fn version(python: &str) -> Option<String> {
 }
 
 /// PyTorch's fastest mode, by the median.
-fn torch_steps(python: &str, name: &str, batch: u64) -> (String, Times) {
+fn torch_steps(python: &str, name: &str, batch: u64, cuda: bool) -> (String, Times) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts/torch_steps.py");
     let threads = THREADS.to_string();
     let output = Command::new(python)
         .arg(script)
-        .args([name, &batch.to_string(), &threads])
+        .args([name, &batch.to_string(), &threads, if cuda { "cuda" } else { "cpu" }])
         .env("OMP_NUM_THREADS", &threads)
         .output()
         .expect("Python runs");

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `--epochs N` trains for longer than one epoch, `--save FILE` keeps what was learnt, and `--samples FILE.ppm` says where
-//! the sheet with samples goes.
+//! the sheet with samples goes. `--device cpu` or `--device cuda` says where it trains.
 
 #[path = "zoo/cifar_mlp.rs"]
 #[allow(dead_code)]
@@ -17,8 +17,8 @@ mod support;
 use std::process::ExitCode;
 
 use network::CifarMlp;
+use plimsoll::Trainer;
 use plimsoll::data::{Cifar10, Dataset, Images, Loader, Split};
-use plimsoll::{Cpu, Trainer};
 use support::samples::{synthetic, write_sheet};
 use support::{Arguments, Result};
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 fn cifar_mlp(mut arguments: Arguments) -> Result {
     let (quick, download) = (arguments.flag("--quick"), arguments.flag("--download"));
     let (data, save, samples) = (arguments.path("--data")?, arguments.path("--save")?, arguments.path("--samples")?);
-    let epochs = arguments.option("--epochs")?.unwrap_or(1);
+    let (epochs, device) = (arguments.option("--epochs")?.unwrap_or(1), arguments.device()?);
     arguments.finish()?;
 
     println!("{}", CifarMlp::summary());
@@ -47,7 +47,7 @@ fn cifar_mlp(mut arguments: Arguments) -> Result {
 
     let mut train = Loader::new(train.to_tensor(), CifarMlp::BATCH)?.shuffle(42);
     let mut test = Loader::new(test.to_tensor(), CifarMlp::BATCH)?;
-    let mut trainer = Trainer::<CifarMlp, _>::new(Cpu::new(), 42)?;
+    let mut trainer = Trainer::<CifarMlp, _>::new(device, 42)?;
     support::fit(&mut trainer, &mut train, &mut test, epochs, save.as_deref())?.require(0.3)
 }
 

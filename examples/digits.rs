@@ -4,8 +4,10 @@
 //! cargo run --release --example digits
 //! cargo run --release --example digits -- --save digits.safetensors
 //! cargo run --release --example digits -- --quick      # a shorter run, which checks what it has learnt
+//! cargo run --release --features cuda --example digits -- --device cuda
 //! ```
 //!
+//! `--device cpu` or `--device cuda` says where; without it, on a card if there is one. `--epochs N` trains for so long.
 //! The 1,797 digits are embedded in the library: nothing is downloaded. Ctrl-C ends the training early; what was learnt by
 //! then is tested and saved all the same.
 
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use plimsoll::data::{self, Loader, RandomCrop};
 use plimsoll::learning_rate::OneCycle;
-use plimsoll::{Cpu, Trainer, network};
+use plimsoll::{Trainer, network};
 use support::{Arguments, Result};
 
 network! {
@@ -46,9 +48,14 @@ fn main() -> ExitCode {
 }
 
 fn digits(mut arguments: Arguments) -> Result {
-    let (quick, save) = (arguments.flag("--quick"), arguments.path("--save")?);
+    let (quick, save, device) = (arguments.flag("--quick"), arguments.path("--save")?, arguments.device()?);
+    let epochs = arguments.option("--epochs")?;
     arguments.finish()?;
-    let (epochs, least) = if quick { (8, 0.95) } else { (24, 0.97) };
+    let (epochs, least) = match (epochs, quick) {
+        (Some(epochs), _) => (epochs, 0.0),
+        (None, true) => (8, 0.95),
+        (None, false) => (24, 0.97),
+    };
 
     println!("{}", Digits::summary());
     let digits = data::digits()?;
@@ -57,7 +64,7 @@ fn digits(mut arguments: Arguments) -> Result {
     let mut train = Loader::new(digits.train, Digits::BATCH)?.shuffle(42).transform(shifted)?;
     let mut test = Loader::new(digits.test, Digits::BATCH)?;
 
-    let mut trainer = Trainer::<Digits, _>::new(Cpu::new(), 42)?;
+    let mut trainer = Trainer::<Digits, _>::new(device, 42)?;
     trainer.set_schedule(OneCycle::new(4e-3, epochs * train.len() as u64));
     support::fit(&mut trainer, &mut train, &mut test, epochs, save.as_deref())?.require(least)
 }

@@ -6,7 +6,8 @@
 //! cargo run --release --example mnist_lenet -- --quick           # on the small embedded digits, enlarged
 //! ```
 //!
-//! `--epochs N` trains for other than five epochs, and `--save FILE` keeps what was learnt.
+//! `--epochs N` trains for other than five epochs, and `--save FILE` keeps what was learnt. `--device cpu` or
+//! `--device cuda` says where it trains.
 
 #[path = "zoo/lenet.rs"]
 #[allow(dead_code)]
@@ -16,8 +17,8 @@ mod support;
 use std::process::ExitCode;
 
 use network::LeNet;
+use plimsoll::Trainer;
 use plimsoll::data::{self, Dataset, Images, Loader, Mnist, Split};
-use plimsoll::{Cpu, Trainer};
 use support::{Arguments, Result};
 
 fn main() -> ExitCode {
@@ -27,11 +28,11 @@ fn main() -> ExitCode {
 fn mnist_lenet(mut arguments: Arguments) -> Result {
     let (quick, download) = (arguments.flag("--quick"), arguments.flag("--download"));
     let (data, save) = (arguments.path("--data")?, arguments.path("--save")?);
-    let epochs = arguments.option("--epochs")?;
+    let (epochs, device) = (arguments.option("--epochs")?, arguments.device()?);
     arguments.finish()?;
 
     println!("{}", LeNet::summary());
-    let mut trainer = Trainer::<LeNet, _>::new(Cpu::new(), 42)?;
+    let mut trainer = Trainer::<LeNet, _>::new(device, 42)?;
     let (split, epochs, least) = match data {
         Some(folder) => (Mnist::load(folder)?, epochs.unwrap_or(5), 0.97),
         None if download => (fetch()?, epochs.unwrap_or(5), 0.97),

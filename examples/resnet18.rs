@@ -8,6 +8,7 @@
 //!
 //! `--weights` takes the weights that torchvision publishes, once they are a safetensors file:
 //! `save_file(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.safetensors")`.
+//! `--device cpu` or `--device cuda` says where it trains.
 
 #[path = "zoo/resnet18.rs"]
 #[allow(dead_code)]
@@ -17,7 +18,7 @@ mod support;
 use std::process::ExitCode;
 
 use network::ResNet18;
-use plimsoll::{Cpu, Network, Trainer};
+use plimsoll::{Network, Trainer};
 use support::samples::synthetic;
 use support::{Arguments, Interrupt, Progress, Result, side_by_side};
 
@@ -30,11 +31,12 @@ fn resnet18(mut arguments: Arguments) -> Result {
     let (weights, save) = (arguments.path("--weights")?, arguments.path("--save")?);
     let batch = arguments.option("--batch")?.unwrap_or(if quick { 2 } else { 8 });
     let steps = arguments.option("--steps")?.unwrap_or(if quick { 2 } else { 10 });
+    let device = arguments.device()?;
     arguments.finish()?;
 
     let plan = ResNet18::graph().batch(batch).plan()?;
     println!("{}", plan.summary());
-    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42)?;
+    let mut trainer = Trainer::from_plan(&plan, device, 42)?;
     if let Some(file) = weights {
         trainer.load_weights(&file)?;
         println!("began with {}", file.display());
@@ -53,7 +55,7 @@ fn resnet18(mut arguments: Arguments) -> Result {
         progress.step(|| format!("loss {loss:.3}"));
     }
     progress.finish();
-    side_by_side(plan.peak_bytes(), trainer.allocated_bytes())?;
+    side_by_side(plan.peak_bytes(), trainer.memory_report())?;
     if let Some(file) = save {
         trainer.save_weights(&file)?;
         println!("saved to {}", file.display());

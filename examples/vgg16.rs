@@ -7,6 +7,8 @@
 //! cargo run --release --example vgg16 -- --quick      # a step with one image
 //! ```
 //!
+//! `--device cpu` or `--device cuda` says where the step is made.
+//!
 //! The notes are those of Stanford's course CS231n on convolutional networks. They leave biases out of the weights, and
 //! say that the table's values add up to 24 million; they add up to 15.2 million.
 
@@ -19,9 +21,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use network::Vgg16;
+use plimsoll::device::AnyDevice;
 use plimsoll::plan::footprint::Footprint;
 use plimsoll::plan::units::{Units, thousands};
-use plimsoll::{Cpu, LayerRow, Network, Plan, Trainer};
+use plimsoll::{LayerRow, Network, Plan, Trainer};
 use support::samples::synthetic;
 use support::{Arguments, Result, side_by_side};
 
@@ -32,12 +35,13 @@ fn main() -> ExitCode {
 fn vgg16(mut arguments: Arguments) -> Result {
     let quick = arguments.flag("--quick");
     let batch = arguments.option("--batch")?.unwrap_or(if quick { 1 } else { 4 });
+    let device = arguments.device()?;
     arguments.finish()?;
 
     table();
     let plan = Vgg16::graph().batch(batch).plan()?;
     formula(&plan);
-    one_step(&plan, batch as usize)
+    one_step(&plan, batch as usize, device)
 }
 
 /// A row for each layer that the notes have: values of one image, and weights without biases.
@@ -89,12 +93,12 @@ fn formula(plan: &Plan) {
     }
 }
 
-fn one_step(plan: &Plan, batch: usize) -> Result {
-    let mut trainer = Trainer::from_plan(plan, Cpu::new(), 42)?;
+fn one_step(plan: &Plan, batch: usize, device: AnyDevice) -> Result {
+    let mut trainer = Trainer::from_plan(plan, device, 42)?;
     let images = synthetic([3, 224, 224], 10, batch, 1)?.train;
     let inputs: Vec<f32> = images.pixels().iter().map(|pixel| f32::from(*pixel) / 255.0).collect();
     let start = Instant::now();
     let loss = trainer.step(&inputs, images.labels())?;
     println!("\none step of training in {:.1} s: loss {loss:.3}", start.elapsed().as_secs_f64());
-    side_by_side(plan.peak_bytes(), trainer.allocated_bytes())
+    side_by_side(plan.peak_bytes(), trainer.memory_report())
 }

@@ -1,8 +1,8 @@
-"""How long one training step takes in PyTorch on a CPU, for the networks of benches/steps.rs.
+"""How long one training step takes in PyTorch, for the networks of benches/steps.rs.
 
-    python3 scripts/torch_steps.py NETWORK BATCH THREADS
+    python3 scripts/torch_steps.py NETWORK BATCH THREADS [cpu | cuda]
 
-Each network runs in the modes that are fast on a CPU: the optimizer fused, and a network of convolutions both in the usual
+Each network runs in the modes that are fast: the optimizer fused, and a network of convolutions both in the usual
 layout and in "channels last". Prints a line for each mode: its name, the median and the minimum of a step in milliseconds,
 with tabs between. Timed are the forward pass, the loss, the backward pass and the optimizer, the batch being there already.
 """
@@ -60,10 +60,10 @@ def times(step):
     return measured
 
 
-def measure(make, batch, image, classes, optimizer_of, layout):
+def measure(make, batch, image, classes, optimizer_of, layout, device):
     torch.manual_seed(0)
-    model = make().train().to(memory_format=layout)
-    x, y = torch.randn(batch, *image).to(memory_format=layout), torch.randint(classes, (batch,))
+    model = make().train().to(device, memory_format=layout)
+    x, y = torch.randn(batch, *image).to(device, memory_format=layout), torch.randint(classes, (batch,), device=device)
     loss_of, optimizer = nn.CrossEntropyLoss(), optimizer_of(model.parameters())
 
     def step():
@@ -78,13 +78,14 @@ def measure(make, batch, image, classes, optimizer_of, layout):
 
 def main():
     name, batch, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    device = sys.argv[4] if len(sys.argv) > 4 else "cpu"
     torch.set_num_threads(threads)
     make, image, classes, optimizer, convolutions = NETWORKS[name]
     modes = [("fused", torch.contiguous_format)]
     if convolutions:
         modes.append(("fused, channels last", torch.channels_last))
     for mode, layout in modes:
-        measured = measure(make, batch, image, classes, optimizer, layout)
+        measured = measure(make, batch, image, classes, optimizer, layout, device)
         print(mode, statistics.median(measured), min(measured), sep="\t", flush=True)
 
 

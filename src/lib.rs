@@ -195,6 +195,8 @@ pub use plimsoll_plan::plan::Plan;
 #[doc(hidden)]
 pub use plimsoll_plan::sums::{Totals, check_sums};
 pub use plimsoll_runtime as runtime;
+#[cfg(feature = "cuda")]
+pub use plimsoll_runtime::Cuda;
 pub use plimsoll_runtime::element::Element;
 pub use plimsoll_runtime::{
     Cpu, Device, EarlyStopping, Error, Inputs, Metrics, Predictor, Slice, Trainer, Verdict, checkpoint, data, device,

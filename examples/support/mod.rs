@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{Dataset, Loader};
-use plimsoll::{Cpu, Element, Network, Slice, Trainer};
+use plimsoll::device::{self, AnyDevice, MemoryReport};
+use plimsoll::{Cpu, Device, Element, Network, Slice, Trainer};
 
 /// What an example returns.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -70,6 +71,16 @@ impl Arguments {
         self.option(name)
     }
 
+    /// The device that `--device cpu` or `--device cuda` names; without it, the best there is.
+    pub fn device(&mut self) -> Result<AnyDevice> {
+        match self.option::<String>("--device")?.as_deref() {
+            None => Ok(device::best()?),
+            Some("cpu") => Ok(Cpu::new().into()),
+            Some("cuda") => cuda(),
+            Some(other) => Err(format!("--device can't be `{other}`: it is `cpu` or `cuda`").into()),
+        }
+    }
+
     /// Complains of what is left.
     pub fn finish(self) -> Result {
         match self.given.front() {
@@ -77,6 +88,16 @@ impl Arguments {
             None => Ok(()),
         }
     }
+}
+
+#[cfg(feature = "cuda")]
+fn cuda() -> Result<AnyDevice> {
+    Ok(plimsoll::Cuda::new(0)?.into())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda() -> Result<AnyDevice> {
+    Err("this was built without CUDA\nhelp: cargo run --release --features cuda --example ...".into())
 }
 
 /// Whether Ctrl-C was pressed.
@@ -144,16 +165,16 @@ impl Progress {
     }
 }
 
-/// The two numbers that must be one.
-pub fn side_by_side(planned: u64, allocated: u64) -> Result {
-    println!("planned    {planned:>14} bytes\nallocated  {allocated:>14} bytes");
-    if planned == allocated { Ok(()) } else { Err("the trainer did not allocate what was planned".into()) }
+/// The two numbers that must be one, and what a card's driver says of them.
+pub fn side_by_side(planned: u64, report: MemoryReport) -> Result {
+    println!("{report}");
+    if planned == report.allocated { Ok(()) } else { Err("the trainer did not allocate what was planned".into()) }
 }
 
 /// Trains for some epochs, evaluates, saves if asked to, and shows the bytes. Ctrl-C ends the training early and cleanly.
 /// Gives the accuracy on the test data.
-pub fn fit<N, S>(
-    trainer: &mut Trainer<N, Cpu>,
+pub fn fit<N, S, D>(
+    trainer: &mut Trainer<N, D>,
     train: &mut Loader<S>,
     test: &mut Loader<S>,
     epochs: u64,
@@ -161,9 +182,11 @@ pub fn fit<N, S>(
 ) -> Result<Fit>
 where
     N: Network,
+    D: Device,
     S: Dataset<Element: Element>,
     for<'s> &'s [S::Element]: Into<Slice<'s>>,
 {
+    println!("Training on {}.\n", trainer.device_mut().name());
     let steps = epochs * train.len() as u64;
     let interrupt = Interrupt::new()?;
     let (start, mut progress) = (Instant::now(), Progress::new(steps, 8));
@@ -187,7 +210,7 @@ where
         100.0 * accuracy,
         metrics.samples(),
     );
-    side_by_side(N::PEAK_BYTES, trainer.allocated_bytes())?;
+    side_by_side(N::PEAK_BYTES, trainer.memory_report())?;
     if let Some(file) = save {
         trainer.save(file)?;
         println!("saved to {}", file.display());

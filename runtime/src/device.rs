@@ -1,8 +1,9 @@
 //! What a device does: hold one arena, and run steps in it.
 
+use std::fmt;
 use std::ops::Range;
 
-use crate::cpu::Cpu;
+pub use crate::any_device::{AnyArena, AnyDevice, AnyProgram, best};
 use crate::error::Error;
 use crate::program::Program;
 
@@ -55,14 +56,11 @@ pub trait Device {
         steps: Range<usize>,
         arguments: &Arguments,
     ) -> Result<(), Error>;
-}
 
-/// The best device of this machine: the CPU, with all its threads.
-///
-/// # Errors
-/// None yet.
-pub fn best() -> Result<Cpu, Error> {
-    Ok(Cpu::new())
+    /// What the driver says of its memory before and after it gave an arena, where there is a driver.
+    fn driver_memory(&self, _arena: &Self::Arena) -> Option<DriverMemory> {
+        None
+    }
 }
 
 /// What changes from one run of a program to the next.
@@ -78,4 +76,56 @@ pub struct Arguments {
     pub learning_rate: f64,
     /// The seed of random masks.
     pub seed: u64,
+}
+
+/// The memory of a card, in the driver's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverMemory {
+    /// All of it.
+    pub total: u64,
+    /// What was free before the arena was allocated.
+    pub free_before: u64,
+    /// What was free after.
+    pub free_after: u64,
+}
+
+/// What was planned and what was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// What the plan says.
+    pub planned: u64,
+    /// What the trainer asked its device for.
+    pub allocated: u64,
+    /// What the driver of a card says.
+    pub driver: Option<DriverMemory>,
+}
+
+impl MemoryReport {
+    /// What the driver took for the arena, in its own units; on the CPU, what was allocated.
+    pub fn given(&self) -> u64 {
+        self.driver.map_or(self.allocated, |driver| driver.free_before.saturating_sub(driver.free_after))
+    }
+
+    /// What was taken of the card before the arena was allocated: by the context with its kernels and libraries, and by
+    /// other programs. This is what `reserve` in a budget is for.
+    pub fn context(&self) -> u64 {
+        self.driver.map_or(0, |driver| driver.total.saturating_sub(driver.free_before))
+    }
+}
+
+impl fmt::Display for MemoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "planned    {:>14} bytes", self.planned)?;
+        write!(f, "allocated  {:>14} bytes", self.allocated)?;
+        if let Some(driver) = self.driver {
+            writeln!(f, "\ngiven      {:>14} bytes, as the driver counts", self.given())?;
+            writeln!(
+                f,
+                "context    {:>14} bytes taken before, other programs' among them: see `reserve`",
+                self.context()
+            )?;
+            write!(f, "free       {:>14} of {} bytes", driver.free_after, driver.total)?;
+        }
+        Ok(())
+    }
 }

@@ -22,6 +22,45 @@ pub enum Error {
         /// The arena's length.
         bytes: u64,
     },
+    /// A card has not as much free memory as the plan needs.
+    #[error(
+        "{device} has {free} bytes free, but the plan needs {bytes} in one piece\n\
+         help: use a smaller batch, or end other programs that use the card"
+    )]
+    LowMemory {
+        /// The device.
+        device: String,
+        /// The arena's length.
+        bytes: u64,
+        /// What the driver says is free.
+        free: u64,
+    },
+    /// There is no card, or no driver for one.
+    #[error("CUDA can't be used: {problem}\nhelp: use `Cpu::new()`, or `device::best()`, which takes what there is")]
+    NoCuda {
+        /// What is missing.
+        problem: String,
+    },
+    /// A driver that does not know what the kernels are written in.
+    #[error(
+        "the driver is for CUDA {driver}, but the kernels need {needed}\nhelp: install a newer driver, or use `Cpu::new()`"
+    )]
+    OldDriver {
+        /// The version of CUDA that the driver is for.
+        driver: String,
+        /// The oldest that will do.
+        needed: String,
+    },
+    /// A card that can't run the kernels.
+    #[error("{device} has compute capability {capability}, but the kernels need {needed}\nhelp: use `Cpu::new()`")]
+    OldCard {
+        /// The device.
+        device: String,
+        /// What it has.
+        capability: String,
+        /// The least that will do.
+        needed: String,
+    },
     /// A failure that the device reports.
     #[error("{device}: {message}")]
     Device {

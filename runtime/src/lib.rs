@@ -3,8 +3,11 @@
 //! A [`Program`] is a planned schedule made ready to run; a [`Device`] allocates one arena of exactly the planned bytes and
 //! runs programs in it.
 
+mod any_device;
 pub mod checkpoint;
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod data;
 pub mod device;
 mod early_stopping;
@@ -24,6 +27,8 @@ mod suggest;
 mod trainer;
 
 pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use cuda::Cuda;
 pub use device::{Arguments, Device};
 pub use early_stopping::{EarlyStopping, Verdict};
 pub use error::Error;

@@ -9,7 +9,7 @@ use plimsoll_plan::network::Network;
 use plimsoll_plan::plan::Plan;
 
 use crate::checkpoint::{Layout, Reader};
-use crate::device::Device;
+use crate::device::{Device, MemoryReport};
 use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::program::Program;
@@ -20,6 +20,8 @@ pub struct Predictor<N, D: Device> {
     session: Session<D>,
     graph: Arc<Graph>,
     program: D::Prepared,
+    /// The bytes that the plan says.
+    planned: u64,
     network: PhantomData<fn() -> N>,
 }
 
@@ -53,7 +55,7 @@ impl<N, D: Device> Predictor<N, D> {
         let program = device.prepare(program)?;
         let graph = Arc::clone(&program.as_ref().graph);
         let session = Session::new(device, plan.inference_bytes(), program.as_ref(), seed)?;
-        Ok(Predictor { session, graph, program, network: PhantomData })
+        Ok(Predictor { session, graph, program, planned: plan.inference_bytes(), network: PhantomData })
     }
 
     /// The network's outputs for a batch, sample after sample. The slice lasts until the next call.
@@ -78,6 +80,11 @@ impl<N, D: Device> Predictor<N, D> {
     /// What the predictor has allocated on its device: exactly the plan's bytes of inference.
     pub fn allocated_bytes(&self) -> u64 {
         self.session.allocated_bytes()
+    }
+
+    /// What was planned, what was allocated, and what the device's driver says of it.
+    pub fn memory_report(&self) -> MemoryReport {
+        self.session.memory_report(self.planned)
     }
 
     /// The network as the planner knows it.

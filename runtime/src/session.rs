@@ -7,7 +7,7 @@ use plimsoll_plan::schedule::{BufferId, Content};
 use plimsoll_plan::shape::ValueType;
 
 use crate::checkpoint::Tensor;
-use crate::device::{Arguments, Device};
+use crate::device::{Arguments, Device, MemoryReport};
 use crate::element::{bytes_of, bytes_of_mut};
 use crate::error::Error;
 use crate::init;
@@ -38,6 +38,10 @@ impl<D: Device> Session<D> {
 
     pub fn allocated_bytes(&self) -> u64 {
         self.allocated
+    }
+
+    pub fn memory_report(&self, planned: u64) -> MemoryReport {
+        MemoryReport { planned, allocated: self.allocated, driver: self.device.driver_memory(&self.arena) }
     }
 
     pub fn device_mut(&mut self) -> &mut D {

@@ -13,7 +13,7 @@ use plimsoll_plan::shape::ValueType;
 
 use crate::checkpoint::{self, Layout, Progress, Reader};
 use crate::data::{Dataset, Loader};
-use crate::device::{Arguments, Device};
+use crate::device::{Arguments, Device, MemoryReport};
 use crate::element::Element;
 use crate::error::Error;
 use crate::inputs::{Inputs, Slice};
@@ -33,6 +33,8 @@ pub struct Trainer<N, D: Device> {
     one_value: Option<usize>,
     training: D::Prepared,
     evaluation: D::Prepared,
+    /// The bytes that the plan says.
+    planned: u64,
     seed: u64,
     /// Batches trained on.
     batches: u64,
@@ -98,6 +100,7 @@ impl<N, D: Device> Trainer<N, D> {
             one_value,
             training,
             evaluation,
+            planned: plan.peak_bytes(),
             seed,
             batches: 0,
             updates: 0,
@@ -275,6 +278,11 @@ impl<N, D: Device> Trainer<N, D> {
     /// What the trainer has allocated on its device: exactly the plan's peak.
     pub fn allocated_bytes(&self) -> u64 {
         self.session.allocated_bytes()
+    }
+
+    /// What was planned, what was allocated, and what the device's driver says of it.
+    pub fn memory_report(&self) -> MemoryReport {
+        self.session.memory_report(self.planned)
     }
 
     /// The network as the planner knows it.

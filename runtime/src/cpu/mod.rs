@@ -6,7 +6,7 @@ mod activation;
 mod affine;
 mod arithmetic;
 mod batchnorm;
-mod broadcast;
+pub(crate) mod broadcast;
 mod channels;
 mod concat;
 mod conv;
