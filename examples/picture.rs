@@ -18,7 +18,7 @@ mod resnet18;
 fn main() -> io::Result<()> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/arena.svg");
     let file = env::args_os().nth(1).map_or(default, Into::into);
-    let plan = ResNet18::graph().budget(900_000_000).plan().expect("a plan as large as the declared one");
+    let plan = ResNet18::graph().budget(550_000_000).plan().expect("a plan as large as the declared one");
     let mut svg = plan.picture_file();
     svg.push('\n');
     fs::write(&file, svg)?;

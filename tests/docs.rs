@@ -131,7 +131,7 @@ fn the_price_of_recomputation_in_the_readme() {
 #[test]
 fn the_picture_in_the_readme() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/arena.svg");
-    let plan = resnet18::ResNet18::graph().budget(900_000_000).plan().unwrap();
+    let plan = resnet18::ResNet18::graph().budget(550_000_000).plan().unwrap();
     let picture = plan.picture_file() + "\n";
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, picture).unwrap();
