@@ -73,7 +73,9 @@ impl Planned {
             Ok(Planned { strategy: way.strategy, schedule, placement })
         };
         let mut live = limit;
-        for _ in 0..ATTEMPTS {
+        // What persists can't be computed again.
+        let attempts = if limit > self.placement.persistent_bytes { ATTEMPTS } else { 0 };
+        for _ in 0..attempts {
             let Some(way) = search.within(live) else { break };
             let planned: Planned = plan(way)?;
             if planned.placement.length <= limit {

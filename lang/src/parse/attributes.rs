@@ -318,6 +318,13 @@ impl Parser<'_> {
             self.report.error(name, format!("unknown budget `{name}`"), help);
             return None;
         }
+        if name.is_none()
+            && let Some(word) = { *tokens }.name()
+            && suggest::nearest(&word.text, ["recompute"]).is_some()
+        {
+            self.report.error(&word, format!("unknown word `{word}`"), "did you mean `recompute`?");
+            return None;
+        }
         Some((name, self.amount(tokens)?))
     }
 

@@ -16,7 +16,7 @@ pub fn training_failure(plan: &Plan, footprint: &Footprint) -> Option<String> {
     (plan.peak_bytes() > limit).then(|| {
         let mut what = format!("training at batch {}", footprint.batch);
         if plan.graph.budget.recompute {
-            what += " with all computed again that helps";
+            what += ", with `recompute`,";
         }
         if training.placement.length < plan.peak_bytes() {
             what += &format!(" with evaluation at batch {}", plan.graph.inference_batch());
@@ -35,7 +35,7 @@ pub fn training_failure(plan: &Plan, footprint: &Footprint) -> Option<String> {
         if let Some(bytes) = too_much {
             let needs = plan.graph.budget.units.format(bytes);
             let batch = footprint.batch;
-            write!(message, "\nthe smallest need at batch {batch}, with `recompute`: {needs}")
+            write!(message, "\nthe smallest need found at batch {batch}, with `recompute`: {needs}")
                 .expect("strings take any text");
         }
         message
@@ -116,6 +116,8 @@ fn write_remedies(message: &mut String, plan: &Plan, remedies: Vec<Remedy>, leas
         let needs = plan.graph.budget.units.format(bytes);
         write!(message, "\n  {change}: needs {needs}").expect("strings take any text");
         if let Some(compute) = compute {
+            // A price is rounded up.
+            let compute = (compute * 100.0 - 1e-9).ceil() / 100.0;
             write!(message, ", {compute:.2}x the compute").expect("strings take any text");
         }
     }
@@ -199,8 +201,10 @@ fn budget_with_recompute(plan: &Plan) -> String {
 
 /// A smaller batch for evaluation, where that is too large whatever the batch of training.
 fn evaluation_remedy(plan: &Plan, limit: u64) -> Option<Remedy> {
-    plan.graph.inference_batch?;
     let training = plan.training.as_ref()?;
+    if plan.graph.inference_batch.is_none() && training.placement.length > limit {
+        return None;
+    }
     let room = limit.checked_sub(plan.evaluation_shift())?;
     if plan.inference_bytes() <= room {
         return None;

@@ -83,5 +83,9 @@ fn sentence(page: &mut String, plan: &Plan, footprint: &Footprint) {
         write!(page, " The budget is {}, and the largest batch that fits is {batch}.", units.format_declared(budget))
             .expect("strings take any text");
     }
+    if let Some(compute) = plan.recomputation() {
+        write!(page, " Much is computed again to stay within it: {compute:.2}x the compute of a step.")
+            .expect("strings take any text");
+    }
     writeln!(page, " The peak is at {}.", Peak::new(plan).step).expect("strings take any text");
 }

@@ -28,8 +28,18 @@ impl Plan {
         used.filter(|used| used.count > 0).collect()
     }
 
-    /// The peak in bytes, were a saving switched off.
+    /// What `recompute` makes of the training step: its compute over that of a step that does nothing twice. Nothing where
+    /// the budget does not ask for it, or where nothing is computed again.
+    pub fn recomputation(&self) -> Option<f64> {
+        let training = self.training.as_ref().filter(|_| self.graph.budget.recompute)?;
+        Some(training.compute(&self.graph)).filter(|compute| *compute > 1.0)
+    }
+
+    /// The peak in bytes, were a saving switched off. Nothing with `recompute`, which stops at the budget whatever is saved.
     pub fn peak_without(&self, saving: Saving) -> Option<u64> {
+        if self.graph.budget.recompute {
+            return None;
+        }
         let mut graph = self.graph.clone();
         graph.without.push(saving);
         Some(graph.plan().ok()?.peak_bytes())
@@ -63,13 +73,22 @@ impl Plan {
                 logits.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
             }
             Saving::CheapRecomputation => {
-                let mut computed = vec![false; graph.nodes.len()];
-                let again = training.strategy.order.iter().filter_map(|action| match *action {
-                    Action::Forward(node) if std::mem::replace(&mut computed[node as usize], true) => {
-                        Some(node as usize)
+                // With `recompute` in the budget, what is computed again is its doing.
+                if graph.budget.recompute && !graph.uses(Saving::CheapRecomputation) {
+                    return Vec::new();
+                }
+                let mut runs = vec![0u32; graph.nodes.len()];
+                for action in &training.strategy.order {
+                    if let Action::Forward(node) = *action {
+                        runs[node as usize] += 1;
                     }
-                    _ => None,
-                });
+                }
+                let cheap = |node: usize| {
+                    let n = &graph.nodes[node];
+                    let output = graph.value_type(graph.value_of(node));
+                    n.layer.rule().multiply_adds(&graph.value_types(&n.inputs), output) == Some(0)
+                };
+                let again = (0..graph.nodes.len()).filter(|&node| runs[node] > 1 && cheap(node));
                 let values = again.map(|node| graph.value_type(graph.value_of(node)).size());
                 values.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
             }

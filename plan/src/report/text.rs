@@ -34,13 +34,17 @@ impl Plan {
         }
         for used in used {
             let (saving, bytes) = (used.saving, units.format(used.bytes));
-            let without = self.peak_without(saving).map_or("more".to_string(), |bytes| units.format(bytes));
             let name = saving.name();
             let what = match used.bytes {
                 0 => format!("{:>5} in another order", used.count),
                 _ => format!("{:>5} not kept, {bytes} in all", used.count),
             };
-            writeln!(text, "{name:<20}{what}; without it the peak is {without}").expect("strings take any text");
+            let without = self.peak_without(saving).map(|bytes| units.format(bytes));
+            let without = without.map_or(String::new(), |bytes| format!("; without it the peak is {bytes}"));
+            writeln!(text, "{name:<20}{what}{without}").expect("strings take any text");
+        }
+        if let Some(compute) = self.recomputation() {
+            writeln!(text, "recompute           {compute:.2}x the compute of a step").expect("strings take any text");
         }
         let peak = Peak::new(self);
         writeln!(text, "\npeak at {}", peak.step).expect("strings take any text");

@@ -87,7 +87,7 @@ pub fn order(graph: &Graph, facts: &Facts, dropped: &[ValueId]) -> Vec<Action> {
     order_forgetting(graph, facts, dropped, &[])
 }
 
-/// As [`order`], but of the dropped values some are `forgotten`: computed again for the sake of another value, they are
+/// As [`order()`], but of the dropped values some are `forgotten`: computed again for the sake of another value, they are
 /// dropped again, and computed once more for their own.
 pub fn order_forgetting(graph: &Graph, facts: &Facts, dropped: &[ValueId], forgotten: &[ValueId]) -> Vec<Action> {
     let mut order = order::forward(facts);

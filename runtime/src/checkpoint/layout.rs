@@ -11,6 +11,9 @@ use crate::program::{Program, Region};
 /// What the names of tensors begin with that are no part of PyTorch's `state_dict`. A path in a network has no slash.
 pub const OWN: &str = "plimsoll/";
 
+/// What the names of gradients begin with that wait for more batches.
+pub const GRADIENT: &str = "plimsoll/gradient/";
+
 /// The momentum of SGD, as PyTorch names it.
 const MOMENTUM: &str = "momentum_buffer";
 
@@ -80,14 +83,16 @@ impl Layout {
                         Some(factor) if state == MOMENTUM && program.adds_to_momentum() => {
                             Tensor { stand_in: Some((whole.name, factor)), name: name(DECAYED_MOMENTUM), ..whole }
                         }
+                        // A factor so small that its reciprocal is none has left nothing of the momentum.
                         Some(factor) if state == MOMENTUM => {
-                            Tensor { stand_in: Some((name(DECAYED_MOMENTUM), 1.0 / factor)), ..whole }
+                            let back = if (1.0 / factor).is_finite() { 1.0 / factor } else { 0.0 };
+                            Tensor { stand_in: Some((name(DECAYED_MOMENTUM), back)), ..whole }
                         }
                         _ => whole,
                     });
                 }
                 Content::Gradient(id) => {
-                    layout.gradients.push(tensor(graph, id, format!("{OWN}gradient/{}", path(id)), region));
+                    layout.gradients.push(tensor(graph, id, format!("{GRADIENT}{}", path(id)), region));
                 }
                 _ => {}
             }

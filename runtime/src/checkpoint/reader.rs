@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Dtype, TensorInfo};
 
 use super::header::{self, Header};
-use super::layout::OWN;
+use super::layout::{GRADIENT, OWN};
 use super::{Difference, Error, Layout, PIECE, Progress, Tensor, swap_if_big_endian};
 use crate::device::Device;
 use crate::session::Session;
@@ -159,6 +159,14 @@ fn tensors<'l>(layout: &'l Layout, progress: Option<&Progress>) -> impl Iterator
 fn help(differences: &[Difference], tensors: &BTreeMap<String, TensorInfo>) -> &'static str {
     if differences.iter().all(|difference| matches!(difference, Difference::Type { .. })) {
         return "convert them first: in PyTorch, `{name: tensor.float() for name, tensor in state_dict.items()}`";
+    }
+    let waits = |difference: &Difference| {
+        let (Difference::Missing { name, .. } | Difference::Extra { name, .. }) = difference else { return false };
+        name.starts_with(GRADIENT)
+    };
+    if differences.iter().all(waits) {
+        return "it was saved between two updates by a network with other savings, whose gradients wait elsewhere: save after an \
+                update, or load into the network with the same `#[without(..)]`";
     }
     // PyTorch's wrappers put a word before every name.
     let wrapped = |prefix: &str| tensors.keys().all(|name| name.starts_with(prefix));
