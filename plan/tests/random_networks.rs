@@ -161,6 +161,24 @@ proptest! {
         }
     }
 
+    /// An order that was tampered with is refused, or is another valid order; it never makes a plan that is wrong.
+    #[test]
+    fn tampered_orders_are_refused_or_valid(recipe in recipes(), a in any::<usize>(), b in any::<usize>(), how in 0..4u8) {
+        let graph = build(&recipe);
+        let mut strategy = strategy::Strategy::thorough(&graph, &Facts::new(&graph, true));
+        let order = &mut strategy.order;
+        let (a, b) = (a % order.len(), b % order.len());
+        match how {
+            0 => order.swap(a, b),
+            1 => drop(order.remove(a)),
+            2 => order.insert(a, order[b]),
+            _ => order[a] = order[b],
+        }
+        if let Ok(plan) = Plan::with_strategy(graph, strategy) {
+            validate(&plan).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
+        }
+    }
+
     /// What is done to need less never needs more.
     #[test]
     fn savings_save(recipe in recipes()) {

@@ -3,6 +3,7 @@
 use crate::order::Action;
 use crate::plan::{Plan, Planned};
 use crate::schedule::{Role, StepKind};
+use crate::strategy::cheap::is_product;
 use crate::strategy::{Saving, row_tiles};
 
 /// A saving that a plan makes use of.
@@ -83,12 +84,7 @@ impl Plan {
                         runs[node as usize] += 1;
                     }
                 }
-                let cheap = |node: usize| {
-                    let n = &graph.nodes[node];
-                    let output = graph.value_type(graph.value_of(node));
-                    n.layer.rule().multiply_adds(&graph.value_types(&n.inputs), output) == Some(0)
-                };
-                let again = (0..graph.nodes.len()).filter(|&node| runs[node] > 1 && cheap(node));
+                let again = (0..graph.nodes.len()).filter(|&node| runs[node] > 1 && !is_product(graph, node));
                 let values = again.map(|node| graph.value_type(graph.value_of(node)).size());
                 values.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
             }

@@ -51,7 +51,7 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
             let source = facts.source[input.index()];
             candidates.binary_search(&source).is_ok() && bytes(value) < bytes(source)
         };
-        let is_worth_it = is_cheap(graph, node) && !n.inputs.iter().any(is_smaller);
+        let is_worth_it = !is_product(graph, node) && !n.inputs.is_empty() && !n.inputs.iter().any(is_smaller);
         let cost = cost.filter(|cost| *cost <= limit && is_worth_it);
         let is_saved = saved[value.index()];
         if cost.is_some() && is_saved {
@@ -64,12 +64,11 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
     candidates
 }
 
-/// Whether a node multiplies no matrices.
-fn is_cheap(graph: &Graph, node: usize) -> bool {
+/// Whether a node multiplies matrices.
+pub fn is_product(graph: &Graph, node: usize) -> bool {
     let n = &graph.nodes[node];
     let inputs = graph.value_types(&n.inputs);
-    let products = n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node)));
-    products == Some(0) && !n.inputs.is_empty()
+    n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node))) != Some(0)
 }
 
 /// For each value, whether a backward pass reads it.

@@ -2,7 +2,7 @@
 //! whole.
 //!
 //! A [`Strategy`] is all that the planner decides before buffers are made; the same strategy always lowers to the same steps.
-//! Each way to save memory is a [`Saving`] with a file of its own here, and can be switched off by `#[without(..)]`.
+//! Each way to save memory has a name, [`Saving`], and can be switched off by `#[without(..)]`.
 
 pub mod cheap;
 pub mod recompute;

@@ -1,5 +1,6 @@
 //! A network as a chain: cut wherever a single value passes from the nodes before to the nodes after.
 
+use super::cheap::is_product;
 use crate::chain::Stage;
 use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::Layer;
@@ -43,12 +44,6 @@ pub fn cut(graph: &Graph, facts: &Facts) -> Vec<Nodes> {
         }
     }
     stages
-}
-
-fn is_product(graph: &Graph, node: usize) -> bool {
-    let n = &graph.nodes[node];
-    let inputs = graph.value_types(&n.inputs);
-    n.layer.rule().multiply_adds(&inputs, graph.value_type(graph.value_of(node))) != Some(0)
 }
 
 /// What the chain's solver must know of each stage, at the declared batch. `is_kept` says of each value whether it waits for
