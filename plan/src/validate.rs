@@ -44,8 +44,32 @@ pub fn validate(plan: &Plan) -> Result<(), Fault> {
 
 fn validate_part(graph: &Graph, planned: &Planned, shift: u64) -> Result<(), Fault> {
     check_lifespans(planned)?;
+    check_operands(graph, &planned.schedule)?;
     check_offsets(planned, shift)?;
     check_contents(graph, &planned.schedule)
+}
+
+/// No step lacks what its layer reads or writes in any case.
+fn check_operands(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
+    for (time, step) in schedule.steps.iter().enumerate() {
+        let roles: Vec<Role> = match step.kind {
+            StepKind::Forward { node } | StepKind::Recompute { node } => {
+                let inputs = (0..graph.nodes[node].inputs.len() as u32).map(Role::Input);
+                inputs.chain([Role::Output]).collect()
+            }
+            StepKind::Backward { node, .. } => {
+                let n = &graph.nodes[node];
+                let output = graph.value_type(graph.value_of(node));
+                let saved = n.layer.rule().memory(&graph.value_types(&n.inputs), output).saved.len() as u32;
+                (0..saved).map(Role::Saved).chain([Role::OutputGradient]).collect()
+            }
+            _ => continue,
+        };
+        if let Some(role) = roles.into_iter().find(|role| step.buffer(*role).is_none()) {
+            return Err(Fault(format!("step {time}, {}, lacks {role:?}", step.describe(graph))));
+        }
+    }
+    Ok(())
 }
 
 /// Every buffer is live whenever a step touches it.

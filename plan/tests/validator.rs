@@ -198,3 +198,16 @@ fn running_statistics_that_move_twice() {
     });
     assert_fault(result, "needs");
 }
+
+#[test]
+fn a_step_that_lacks_what_it_reads() {
+    // The index of a maximum, without which pooling knows no way back.
+    let result = damaged(|planned| {
+        let mut steps = planned.schedule.steps.iter_mut();
+        let saved = |operand: &Operand| matches!(operand.role, Role::Saved(_));
+        let backward =
+            steps.find(|step| matches!(step.kind, StepKind::Backward { .. }) && step.operands.iter().any(saved));
+        backward.unwrap().operands.retain(|operand| !saved(operand));
+    });
+    assert_fault(result, "lacks Saved(0)");
+}
