@@ -199,3 +199,17 @@ fn convolutions_have_their_workspace_in_the_plan() {
     let parameters = (32 * 16 * 9 + 32) * 4;
     assert_eq!(Conv::INFERENCE_BYTES, input_and_output + parameters + 128 + Conv::WORKSPACE_BYTES);
 }
+
+network! {
+    #[infer(batch = 256)]
+    struct InPlace(x: f32[1024]) { linear(2048), relu }
+}
+
+/// The activation function writes over what it reads: the most is live while the linear layer has its input beside its
+/// output, and no second output of 2 MiB ever is.
+#[test]
+fn an_activation_function_in_place() {
+    let parameters = (2048 * 1024 + 2048) * 4;
+    let (input, output) = (256 * 1024 * 4, 256 * 2048 * 4);
+    assert_eq!(InPlace::INFERENCE_BYTES, parameters + input + output);
+}
