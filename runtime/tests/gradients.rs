@@ -12,21 +12,21 @@ use common::{Batch, Recipe, network, recipes};
 use plimsoll_plan::graph::{Graph, ParameterRole};
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
-use plimsoll_runtime::{Cpu, Trainer};
+use plimsoll_runtime::{Cpu, Error, Trainer};
 use proptest::prelude::{ProptestConfig, TestCaseError, prop_assert, prop_assert_eq};
 use proptest::test_runner::TestRunner;
 
 /// The loss of the first step from given parameters, and the parameters after it.
-fn step(graph: &Graph, parameters: &[Vec<f32>]) -> (f64, Vec<Vec<f32>>) {
+fn step(graph: &Graph, parameters: &[Vec<f32>]) -> Result<(f64, Vec<Vec<f32>>), Error> {
     let plan = graph.plan().unwrap();
     let mut trainer = Trainer::from_plan(&plan, Cpu::with_threads(1).unwrap(), 5).unwrap();
     for (parameter, values) in graph.parameters.iter().zip(parameters) {
         trainer.load_parameter(&parameter.path, values).unwrap();
     }
     let batch = Batch::new(graph, graph.declared_batch(), 3);
-    let loss = trainer.step(batch.slices().as_slice(), batch.targets(graph)).unwrap();
+    let loss = trainer.step(batch.slices().as_slice(), batch.targets(graph))?;
     let after = graph.parameters.iter().map(|p| trainer.parameter(&p.path).unwrap());
-    (f64::from(loss), after.collect())
+    Ok((f64::from(loss), after.collect()))
 }
 
 fn initial(graph: &Graph) -> Vec<Vec<f32>> {
@@ -63,7 +63,7 @@ impl Line<'_> {
             *x = (start + distance * direction) as f32;
             along += (f64::from(*x) - start) * direction;
         }
-        (step(self.graph, &moved).0, along)
+        (step(self.graph, &moved).unwrap().0, along)
     }
 
     /// The standard deviation of the loss's rounding, from the fourth differences of losses so near to each other that nothing
@@ -125,7 +125,12 @@ fn check(recipe: Recipe, counts: &mut Counts) -> Result<(), TestCaseError> {
     let smooth = recipe.smooth;
     let graph = descending(recipe);
     let before = initial(&graph);
-    let (_, after) = step(&graph, &before);
+    let after = match step(&graph, &before) {
+        Ok((_, after)) => after,
+        // A dilated window may lie on the padding alone, where a maximum is infinite.
+        Err(Error::Loss { .. }) if !smooth => return Ok(()),
+        Err(error) => panic!("{error}"),
+    };
     for (i, parameter) in graph.parameters.iter().enumerate() {
         let gradient: Vec<f64> = before[i].iter().zip(&after[i]).map(|(b, a)| f64::from(*b) - f64::from(*a)).collect();
         let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
