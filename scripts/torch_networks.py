@@ -422,6 +422,57 @@ class Case:
         return {k: torch.stack(v) if isinstance(v, list) else v for k, v in expected.items()}
 
 
+# The distance of finite differences in double precision: the cube root of its roundoff, where rounding and curvature are
+# about as large (Press et al. 2007, "Numerical Recipes", section 5.7).
+STEP = 6e-6
+
+# Of a tensor about so many elements are checked.
+CHECKED = 400
+
+
+def check_gradients(case):
+    """PyTorch's gradients of a case's first loss against differences of that loss, element by element.
+
+    A gradient must lie between the slopes to the left and to the right, which enclose the derivative within `h` times the
+    second one. It may lie outside by the third one times `h^2 / 6`, for which 10 is taken, and by rounding: a sum of n terms
+    errs by up to `n 2^-53` of it (Higham 2002, "Accuracy and Stability of Numerical Algorithms", section 3.1), and a slope by
+    twice that over h. For n the number of elements is taken.
+
+    Slopes that differ by more than a second derivative of 100 makes are those of a bend: of relu at zero, or of a maximum among
+    equals, where the gradient is a convention. Returns how many elements were checked, and how many lie on bends.
+    """
+    expected = case.expected(torch.float64)
+    module = copy.deepcopy(case.initial).train()
+    samples, target = case.samples(0), case.targets[0]
+    target = target.to(torch.float64) if target.is_floating_point() else target
+    loss_of = LOSSES[case.loss](**case.loss_arguments)
+    tensors = {f"gradient/{name}": tensor.data for name, tensor in module.state().items()}
+    tensors |= {f"input_gradient/{name}": tensor for name, tensor in samples.items()}
+    checked, bends = 0, 0
+    with torch.no_grad():
+        output = module(samples)
+        here = loss_of(output, target).item()
+        terms = max(tensor.numel() for tensor in [output, *samples.values()])
+        tolerance = 2 * terms * 2**-53 * abs(here) / STEP + 10 * STEP**2 / 6
+        for name in sorted(tensors.keys() & expected.keys()):
+            values, gradient = tensors[name].view(-1), expected[name].reshape(-1)
+            for i in range(0, values.numel(), max(1, values.numel() // CHECKED)):
+                value, slopes = values[i].item(), []
+                for moved in (value - STEP, value + STEP):
+                    values[i] = moved
+                    slopes.append((loss_of(module(samples), target).item() - here) / (moved - value))
+                values[i] = value
+                if abs(slopes[1] - slopes[0]) > 100 * STEP:
+                    bends += 1
+                    continue
+                found = gradient[i].item()
+                assert min(slopes) - tolerance <= found <= max(slopes) + tolerance, (
+                    f"{case.name}/{name}[{i}]: {found}, but the loss has the slopes {slopes}, to {tolerance:.1e}"
+                )
+                checked += 1
+    return checked, bends
+
+
 def error(got, expected):
     """The largest error, relative to the largest magnitude."""
     largest = expected.abs().max().item()

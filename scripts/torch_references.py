@@ -4,6 +4,8 @@
     /tmp/venv/bin/pip install torch safetensors
     /tmp/venv/bin/python scripts/torch_references.py
 
+With `--check` it writes nothing, and compares PyTorch's gradients with finite differences in double precision.
+
 tests/references/GROUP.json         the cases of a group: each a network, its loss, its optimizer and its batches
 tests/references/GROUP.safetensors  the tensors of its cases
 
@@ -26,9 +28,11 @@ that a reference is the true value. The same is computed in single precision as 
 posed: PyTorch's own floats must pass the test that Plimsoll's have to pass. Each case is seeded by its own name.
 """
 
+import sys
+
 import torch
 
-from torch_networks import Case, Net, write
+from torch_networks import Case, Net, check_gradients, write
 
 
 def alone(name, layer, *shapes, batch=3, inputs=None, **arguments):
@@ -515,8 +519,11 @@ def networks():
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    write("layers", list(layers()))
-    write("large", list(large()))
-    write("losses", list(losses()))
-    write("optimizers", list(optimizers()))
-    write("networks", list(networks()))
+    groups = {"layers": layers, "large": large, "losses": losses, "optimizers": optimizers, "networks": networks}
+    for name, cases in groups.items():
+        cases = list(cases())
+        if "--check" in sys.argv:
+            checked, bends = map(sum, zip(*map(check_gradients, cases)))
+            print(f"{name}: {checked} elements of gradients are the slopes of the loss; {bends} lie on its bends")
+        else:
+            write(name, cases)

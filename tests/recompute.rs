@@ -2,16 +2,18 @@
 
 mod regions;
 
+#[path = "../plan/tests/common/every_root.rs"]
+mod every_root;
+
 use std::fmt::Write;
 use std::sync::LazyLock;
 
+use every_root::every_root;
 use plimsoll::Network;
 use plimsoll::plan::footprint::Footprint;
-use plimsoll::plan::graph::{Graph, ValueId};
-use plimsoll::plan::lower::Facts;
-use plimsoll::plan::order::Action;
+use plimsoll::plan::graph::Graph;
 use plimsoll::plan::plan::{Plan, Planned};
-use plimsoll::plan::strategy::{Saving, Strategy};
+use plimsoll::plan::strategy::Saving;
 use plimsoll::plan::units::thousands;
 use plimsoll::plan::validate::validate;
 
@@ -104,53 +106,11 @@ fn less_memory_never_costs_less() {
     }
 }
 
-/// The best known simple way, written down without the planner: of the `n` values that backward reads, every `sqrt(n)`-th is
-/// kept, and what is missing is computed again from what was kept (Chen et al. 2016, arXiv:1604.06174).
-fn every_root(graph: &Graph) -> Vec<Action> {
-    let facts = Facts::new(graph, true);
-    let inputs = graph.inputs.len();
-    let nodes = || (0..graph.nodes.len()).filter(|&node| facts.live[node]);
-    let backward = || nodes().rev().filter(|&node| facts.has_backward[node]);
-    let mut read: Vec<ValueId> = backward().flat_map(|node| facts.backward_reads(graph, node)).collect();
-    read.sort_unstable();
-    read.dedup();
-    read.retain(|value| value.index() >= inputs);
-    let root = read.len().isqrt();
-    let mut is_there = vec![false; graph.types.len()];
-    is_there[..inputs].fill(true);
-    read.iter().skip(root - 1).step_by(root).for_each(|value| is_there[value.index()] = true);
-
-    /// Computes a value from its inputs, and these before it.
-    fn again(graph: &Graph, facts: &Facts, value: ValueId, is_there: &mut [bool], order: &mut Vec<Action>) {
-        let Some(node) = value.index().checked_sub(graph.inputs.len()).filter(|_| !is_there[value.index()]) else {
-            return;
-        };
-        // A learned tensor is always there.
-        if !graph.nodes[node].inputs.is_empty() {
-            for input in &graph.nodes[node].inputs {
-                again(graph, facts, facts.source[input.index()], is_there, order);
-            }
-            order.push(Action::Forward(node as u32));
-            is_there[value.index()] = true;
-        }
-    }
-    let mut order: Vec<Action> = nodes().map(|node| Action::Forward(node as u32)).collect();
-    order.push(Action::Loss);
-    for node in backward() {
-        for value in facts.backward_reads(graph, node).collect::<Vec<_>>() {
-            again(graph, &facts, value, &mut is_there, &mut order);
-        }
-        order.push(Action::Backward(node as u32));
-    }
-    order
-}
-
 #[test]
 fn never_worse_than_keeping_every_root() {
     for Planning { graph, plain, plans } in PLANNINGS.iter() {
         // It has the other savings too.
-        let others = training(&plans[0].2).strategy.clone();
-        let strategy = Strategy { order: every_root(graph), ..others };
+        let strategy = every_root(graph, &training(&plans[0].2).strategy);
         let known = Plan::with_strategy(graph.clone(), strategy).expect("a plan");
         validate(&known).unwrap_or_else(|fault| panic!("{}: {fault}", graph.name));
         let budget = training(&known).placement.length;

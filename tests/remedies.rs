@@ -1,8 +1,9 @@
-//! What a budget's failure suggests does fit: each suggestion is written into the network as it reads, and planned.
+//! What a budget's failure suggests does fit: each suggestion is written into the network as it reads, and planned; one of
+//! each form runs.
 
-use plimsoll::Plan;
 use plimsoll::plan::footprint::Footprint;
 use plimsoll::plan::report::failure::{inference_failure, training_failure};
+use plimsoll::{Cpu, Plan, Predictor, Slice, Trainer};
 
 /// A network as a user might change it.
 #[derive(Clone, Debug)]
@@ -74,6 +75,23 @@ fn suggestions(message: &str) -> Vec<(String, String)> {
     lines.map(|(change, needs)| (change.to_string(), needs.to_string())).collect()
 }
 
+/// Runs a plan: a step of training on two samples, where it is trained, and inference.
+fn run(plan: &Plan) {
+    let graph = &plan.graph;
+    let samples = graph.declared_batch().min(graph.inference_batch()).min(2);
+    let input = vec![0.5f32; (samples * graph.inputs[0].value_type.elements()) as usize];
+    let inputs = &[Slice::from(&input)][..];
+    let mut predictor = Predictor::from_plan(plan, Cpu::new(), 1).expect("memory");
+    assert_eq!(predictor.allocated_bytes(), plan.inference_bytes());
+    assert_eq!(predictor.predict(inputs).expect("an output").len() as u64, samples * 10);
+    if plan.training.is_some() {
+        let mut trainer = Trainer::from_plan(plan, Cpu::new(), 1).expect("memory");
+        assert_eq!(trainer.allocated_bytes(), plan.peak_bytes());
+        let loss = trainer.step(inputs, &vec![3; samples as usize]).expect("a loss");
+        assert!((0.5..6.0).contains(&loss), "of ten classes, before training: {loss}");
+    }
+}
+
 const WIDE: &str = "(x: f32[1024]) { linear(4096), relu, linear(2048), relu, linear(10) }";
 const IMAGE: &str = "(image: f32[3, 32, 32]) {
     conv2d(16, kernel = 3, padding = 1), batchnorm2d, relu, maxpool2d(2),
@@ -115,7 +133,9 @@ fn each_suggestion_fits() {
                                 let bytes = if which == 0 { plan.peak_bytes() } else { plan.inference_bytes() };
                                 let needs = needs.split(", ").next().unwrap();
                                 assert_eq!(needs, plan.graph.budget.units.format(bytes), "{change}\n{message}");
-                                kinds.insert(change.chars().filter(|c| !c.is_ascii_digit()).collect::<String>());
+                                if kinds.insert(change.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()) {
+                                    run(&plan);
+                                }
                             }
                         }
                     }
@@ -179,6 +199,7 @@ fn recompute_is_offered_with_its_price() {
         let compute = (training.compute(&again.graph) * 100.0).ceil() / 100.0;
         let compute = format!("{compute:.2}x the compute");
         assert_eq!(needs, format!("{}, {compute}", again.graph.budget.units.format(again.peak_bytes())), "{message}");
+        run(&again);
         assert!(footprint.recompute_flops > 0 && footprint.recompute_flops < footprint.flops / 3, "{footprint:?}");
         // With it the largest batch is larger, and one more does not fit.
         let batch = footprint.max_batch.unwrap();

@@ -2,8 +2,11 @@
 //! validator, keep to its bounds, survive being written and read back, and come out the same twice.
 
 mod common;
+#[path = "common/every_root.rs"]
+mod every_root;
 
 use common::{int, layer};
+use every_root::every_root;
 use plimsoll_plan::arguments::Value;
 use plimsoll_plan::footprint::{Footprint, Peak};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, MemberId, Training, ValueId};
@@ -197,6 +200,22 @@ proptest! {
         validate(&plan).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
         prop_assert!(plan.training.as_ref().unwrap().placement.length <= placement.length);
         prop_assert_eq!(Plan::from_bytes(&plan.to_bytes()).unwrap(), plan);
+    }
+
+    /// Networks that are no chains: in the memory that keeping every square root of the number of values takes, no more is
+    /// computed again than with that.
+    #[test]
+    fn recomputation_is_never_worse_than_keeping_every_root(recipe in recipes()) {
+        let graph = build(&recipe);
+        let plain = graph.plan().unwrap();
+        let plain = plain.training.as_ref().unwrap();
+        let known = Plan::with_strategy(graph.clone(), every_root(&graph, &plain.strategy)).unwrap();
+        validate(&known).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
+        let known = known.training.as_ref().unwrap();
+        let plan = graph.clone().budget(known.placement.length).recompute().plan().unwrap();
+        let ours = plan.training.as_ref().unwrap();
+        prop_assert!(ours.placement.length <= known.placement.length);
+        prop_assert!(ours.compute(&graph) <= known.compute(&graph).max(plain.compute(&graph)));
     }
 
     #[test]

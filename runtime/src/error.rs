@@ -15,7 +15,10 @@ pub enum Error {
         step: String,
     },
     /// The device has not as much memory as the plan needs.
-    #[error("{device} has no {bytes} bytes free, which the plan needs in one piece")]
+    #[error(
+        "{device} has no {bytes} bytes free, which the plan needs in one piece\n\
+         help: use a smaller batch, or end other programs that use the memory"
+    )]
     OutOfMemory {
         /// The device.
         device: String,

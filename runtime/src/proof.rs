@@ -1,8 +1,8 @@
 //! Devices that put a plan to the proof. Each wraps another device and must give bit-equal results.
 //!
 //! - [`Poisoned`] fills all memory that the plan calls dead with NaN, so that whoever reads it shows.
-//! - [`Apart`] gives every buffer memory of its own between guards, so that whoever writes beyond it shows, and whatever
-//!   worked only because two buffers share memory does not.
+//! - [`Apart`] gives every buffer memory of its own between guards of NaN, so that whoever writes or reads beyond it shows,
+//!   and whatever worked only because two buffers share memory does not.
 
 use std::ops::Range;
 
@@ -97,8 +97,13 @@ impl<D: Device> Device for Poisoned<D> {
     }
 }
 
-/// A byte that guards are filled with.
-const GUARD: u8 = 0xA5;
+/// What guards are filled with: NaN as a float, so that a read beyond a buffer shows like a write, and not the poison of
+/// [`Poisoned`].
+const GUARD: [u8; 4] = [0xA5, 0xA5, 0xFF, 0xFF];
+
+fn guard_byte(at: u64) -> u8 {
+    GUARD[at as usize % GUARD.len()]
+}
 
 /// A device on which no two buffers share memory, and none lies next to another.
 pub struct Apart<D> {
@@ -107,8 +112,8 @@ pub struct Apart<D> {
     persistent: Vec<Region>,
     /// Where all regions so far end.
     end: u64,
-    /// Where each guard begins.
-    guards: Vec<u64>,
+    /// The bytes between the regions: those that align, and as many as an alignment.
+    guards: Vec<Range<u64>>,
 }
 
 impl<D> Apart<D> {
@@ -119,21 +124,28 @@ impl<D> Apart<D> {
 
     /// A region of its own after all others, and a guard before it.
     fn place(&mut self, region: Region, batch: usize) -> Region {
-        self.guards.push(self.end);
-        let offset = self.end + ALIGNMENT;
-        self.end = offset + (region.bytes(batch) as u64).next_multiple_of(ALIGNMENT);
+        let offset = self.guard();
+        self.end = offset + region.bytes(batch) as u64;
         Region { offset, ..region }
+    }
+
+    /// A guard after all regions so far, and where it ends.
+    fn guard(&mut self) -> u64 {
+        let end = self.end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        self.guards.push(self.end..end);
+        end
     }
 }
 
 impl<D: Device> Apart<D> {
     fn check_guards(&mut self, program: &Program, arena: &D::Arena, step: usize) -> Result<(), Error> {
-        for guard in self.guards.clone() {
-            let mut bytes = [0; ALIGNMENT as usize];
-            self.device.download(arena, guard, &mut bytes)?;
-            if bytes.iter().any(|byte| *byte != GUARD) {
+        let mut bytes = [0; 2 * ALIGNMENT as usize];
+        for guard in &self.guards {
+            let bytes = &mut bytes[..(guard.end - guard.start) as usize];
+            self.device.download(arena, guard.start, bytes)?;
+            if let Some((at, _)) = guard.clone().zip(bytes).find(|(at, byte)| **byte != guard_byte(*at)) {
                 let step = program.schedule.steps[step].describe(&program.graph);
-                let message = format!("{step} wrote outside of its buffers, at byte {guard} of the arena");
+                let message = format!("{step} wrote outside of its buffers, at byte {at} of the arena");
                 return Err(Error::Device { device: self.name(), message });
             }
         }
@@ -151,11 +163,11 @@ impl<D: Device> Device for Apart<D> {
 
     /// As many bytes as the buffers take apart, whatever the plan says. All programs have been prepared before.
     fn allocate(&mut self, _bytes: u64) -> Result<D::Arena, Error> {
-        self.guards.push(self.end);
-        self.end += ALIGNMENT;
+        self.end = self.guard();
         let mut arena = self.device.allocate(self.end)?;
         for guard in self.guards.clone() {
-            self.device.upload(&mut arena, guard, &[GUARD; ALIGNMENT as usize])?;
+            let bytes: Vec<u8> = guard.clone().map(guard_byte).collect();
+            self.device.upload(&mut arena, guard.start, &bytes)?;
         }
         Ok(arena)
     }

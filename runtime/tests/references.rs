@@ -15,7 +15,7 @@ mod run;
 use case::Group;
 use compare::Report;
 use plimsoll_runtime::Cpu;
-use plimsoll_runtime::proof::Poisoned;
+use plimsoll_runtime::proof::{Apart, Poisoned};
 use run::Way;
 
 /// Runs every case of a group in these ways.
@@ -58,6 +58,20 @@ fn optimizers() {
 #[test]
 fn networks() {
     check("networks", &[Way::Plain, Way::Saving, Way::SmallBatch]);
+}
+
+/// Blocked kernels stay within their buffers: guards of NaN are untouched, and show in no result.
+#[test]
+fn large_tensors_apart() {
+    let group = Group::read("large");
+    let mut report = Report::default();
+    for case in &group.cases {
+        for way in [Way::Plain, Way::Saving] {
+            let outcome = run::run(&mut Apart::new(cpu(1)), &group, case, way);
+            report.case(&format!("{} ({way:?}, apart)", case.name), outcome);
+        }
+    }
+    report.finish();
 }
 
 /// How work is split among threads must not change a single bit.

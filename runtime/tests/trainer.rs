@@ -85,6 +85,70 @@ fn initial_values_are_within_pytorchs_bounds() {
     assert_ne!(weight[..8], a.parameter("fc1.bias").unwrap());
 }
 
+/// An arena larger than the address space of any machine.
+#[test]
+fn too_large_an_arena_is_an_error_with_a_remedy() {
+    let mut builder = GraphBuilder::new("Huge");
+    let x = builder.input("x", DType::F32, &[1 << 26]).unwrap();
+    let fc = builder.member("fc", linear(3), false);
+    let y = builder.call(fc, &[x]).unwrap();
+    let training =
+        Training { batch: 1 << 30, optimizer: adam(), loss: cross_entropy(), accumulate: 1, clip_grad_norm: None };
+    let plan = builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap();
+    let Err(error) = Trainer::from_plan(&plan, Cpu::new(), 1) else { panic!("it fits") };
+    let bytes = plan.peak_bytes();
+    assert!(matches!(error, Error::OutOfMemory { bytes: needed, .. } if needed == bytes), "{error}");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the CPU has no {bytes} bytes free, which the plan needs in one piece\n\
+             help: use a smaller batch, or end other programs that use the memory"
+        )
+    );
+}
+
+/// Seven classes, ranked by hand. The network adds nothing to its inputs, which are so the outputs.
+#[test]
+fn accuracy_of_the_first_and_of_the_first_five() {
+    let mut builder = GraphBuilder::new("Ranked");
+    let x = builder.input("x", DType::F32, &[7]).unwrap();
+    let scale = builder.member("scale", layers::Layer::Scale(layers::scale::Scale { init: 1.0 }), false);
+    let y = builder.call(scale, &[x]).unwrap();
+    let loss = Loss::CrossEntropy { label_smoothing: 0.0, ignore_index: 6 };
+    let training = Training { batch: 8, optimizer: adam(), loss, accumulate: 1, clip_grad_norm: None };
+    let plan = builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap();
+    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 1).unwrap();
+
+    let falling = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
+    // A tie of all: classes rank as they are numbered, as PyTorch's `argmax` takes the first of equals.
+    let equal = [1.0; 7];
+    // The second and third place are tied, and so are the fifth and the sixth.
+    let tied = [2.0, 9.0, 5.0, 2.0, 5.0, 3.0, 0.0];
+    let nan = [0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0];
+    for (outputs, target, first, first_five) in [
+        (falling, 0, true, true),
+        (falling, 4, false, true),
+        (falling, 5, false, false),
+        (equal, 0, true, true),
+        (equal, 4, false, true),
+        (equal, 5, false, false),
+        (tied, 1, true, true),
+        (tied, 2, false, true),
+        (tied, 0, false, true),
+        (tied, 3, false, false),
+        // What is no number is no hit.
+        (nan, 1, false, false),
+    ] {
+        let metrics = trainer.evaluate([(&outputs, &[target])]).unwrap();
+        let counts = (metrics.samples(), metrics.accuracy(), metrics.top5());
+        assert_eq!(counts, (1, f64::from(first), f64::from(first_five)), "{target} of {outputs:?}");
+    }
+    // Four targets that count, two of them first and three among five; the fifth, the last class, is ignored.
+    let outputs = [falling, equal, tied, falling, falling].concat();
+    let metrics = trainer.evaluate([(&outputs, &[0, 5, 1, 4, 6])]).unwrap();
+    assert_eq!((metrics.samples(), metrics.accuracy(), metrics.top5()), (5, 0.5, 0.75));
+}
+
 #[test]
 fn mistakes_have_names() {
     let plan = mlp(2, cross_entropy(), adam()).plan().unwrap();

@@ -60,6 +60,9 @@ pub fn recipes(smooth: bool) -> impl Strategy<Value = Recipe> {
     )
 }
 
+/// The optimizer whose plans add gradients to the momentum.
+pub const PLAIN_MOMENTUM: usize = 8;
+
 const OPTIMIZERS: usize = 9;
 const LOSSES: usize = 6;
 
@@ -314,25 +317,30 @@ pub fn train<D: Device>(graph: &Graph, device: D, steps: u64) -> Vec<u32> {
 
 /// As [`train`], by a plan.
 pub fn train_plan<D: Device>(plan: &Plan, device: D, steps: u64) -> Vec<u32> {
+    train_tensors(plan, device, steps).iter().flat_map(|(_, values)| values).map(|x| x.to_bits()).collect()
+}
+
+/// As [`train_plan`], tensor by tensor, each with a name.
+pub fn train_tensors<D: Device>(plan: &Plan, device: D, steps: u64) -> Vec<(String, Vec<f32>)> {
     let graph = &plan.graph;
     let mut trainer = Trainer::from_plan(plan, device, 7).unwrap();
-    let mut bits = Vec::new();
+    let mut tensors = Vec::new();
     for step in 0..steps {
         // Some batches are smaller than planned.
         let samples = if step % 3 == 1 { plan.graph.declared_batch().div_ceil(2) } else { plan.graph.declared_batch() };
         let batch = Batch::new(graph, samples, step);
         match trainer.step(batch.slices().as_slice(), batch.targets(graph)) {
-            Ok(loss) => bits.push(loss.to_bits()),
+            Ok(loss) => tensors.push((format!("loss {step}"), vec![loss])),
             // Batch normalization may see a single value.
             Err(Error::OneValue { .. }) => continue,
             // A dilated window may lie on the padding alone, where a maximum is infinite.
-            Err(Error::Loss { .. }) => return bits,
+            Err(Error::Loss { .. }) => return tensors,
             Err(error) => panic!("{error}"),
         }
-        bits.extend(trainer.predict(batch.slices().as_slice()).unwrap().iter().map(|x| x.to_bits()));
+        tensors.push((format!("output {step}"), trainer.predict(batch.slices().as_slice()).unwrap().to_vec()));
     }
     for parameter in &graph.parameters {
-        bits.extend(trainer.parameter(&parameter.path).unwrap().iter().map(|x| x.to_bits()));
+        tensors.push((parameter.path.clone(), trainer.parameter(&parameter.path).unwrap()));
     }
-    bits
+    tensors
 }
