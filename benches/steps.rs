@@ -1,13 +1,13 @@
-//! How long one training step takes on two threads, beside PyTorch; or on a card of NVIDIA's.
+//! How long one training step takes on two threads, beside PyTorch and JAX; or on a card of NVIDIA's, beside PyTorch.
 //!
 //! ```text
 //! PYTHON=/tmp/venv/bin/python cargo bench --bench steps -- mlp lenet resnet18 resnet50 vgg16
 //! cargo bench --features cuda --bench steps -- --cuda
 //! ```
 //!
-//! Without names, all networks. Ours is timed before and after PyTorch, and both halves count, so that what else the machine
+//! Without names, all networks. Ours is timed before and after the peers, and both halves count, so that what else the machine
 //! does hits both. PyTorch is timed by `scripts/torch_steps.py`, run by `PYTHON` or else `python3`, in its fast modes; where
-//! that has no torch, ours stands alone.
+//! that has no torch, ours stands alone. Where it has JAX, the MLP is timed by `scripts/jax_steps.py` too. The fastest counts.
 
 #[path = "../tests/networks/mod.rs"]
 mod networks;
@@ -57,21 +57,24 @@ fn main() {
         std::process::exit(1);
     }
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_string());
-    let torch = version(&python);
-    match &torch {
-        Some(version) if cuda => println!("PyTorch {version}, both on {}; milliseconds a step\n", device(cuda).name()),
-        Some(version) => println!("PyTorch {version}, {THREADS} threads each; milliseconds a step\n"),
+    let peers = Peers::new(python.clone());
+    match &peers {
+        Some(peers) => {
+            let with = if cuda { device(cuda).name() } else { format!("{THREADS} threads each") };
+            let jax = if peers.jax { ", JAX" } else { "" };
+            println!("PyTorch {}{jax}, {with}; milliseconds a step\n", peers.torch);
+        }
         None => println!("`{python}` has no torch and torchvision: no comparison; milliseconds a step\n"),
     }
     println!(
-        "| network | batch | ours, median | least | PyTorch, median | least | its mode | ratio of medians | of least | target |"
+        "| network | batch | ours, median | least | peer, median | least | its mode | ratio of medians | of least | target |"
     );
     println!("|---|---:|---:|---:|---:|---:|---|---:|---:|---:|");
     for (name, batch, graph, target) in networks {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             continue;
         }
-        row(name, batch, graph, target, cuda, torch.as_ref().map(|_| &*python));
+        row(name, batch, graph, target, cuda, peers.as_ref());
     }
 }
 
@@ -85,14 +88,14 @@ fn device(cuda: bool) -> AnyDevice {
     Cpu::with_threads(THREADS).expect("threads").into()
 }
 
-fn row(name: &str, batch: u64, graph: Graph, target: f64, cuda: bool, python: Option<&str>) {
+fn row(name: &str, batch: u64, graph: Graph, target: f64, cuda: bool, peers: Option<&Peers>) {
     let mut step = training(graph, batch, device(cuda));
     // The first steps touch the arena's memory and start the threads.
     step();
     step();
     let mut times = Vec::new();
     time(&mut step, &mut times);
-    let peer = python.map(|python| torch_steps(python, name, batch, cuda));
+    let peer = peers.map(|peers| peer_steps(peers, name, batch, cuda));
     step();
     time(&mut step, &mut times);
     let ours = summary(times);
@@ -143,25 +146,34 @@ fn number(milliseconds: f64) -> String {
     format!("{milliseconds:.decimals$}")
 }
 
-/// The version of torch that a Python has, if it has that and torchvision.
-fn version(python: &str) -> Option<String> {
-    let program = "import torch, torchvision; print(torch.__version__)";
-    let output = Command::new(python).args(["-c", program]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+/// What a Python has to compare with.
+struct Peers {
+    python: String,
+    torch: String,
+    jax: bool,
 }
 
-/// PyTorch's fastest mode, by the median.
-fn torch_steps(python: &str, name: &str, batch: u64, cuda: bool) -> (String, Times) {
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts/torch_steps.py");
-    let threads = THREADS.to_string();
-    let output = Command::new(python)
-        .arg(script)
-        .args([name, &batch.to_string(), &threads, if cuda { "cuda" } else { "cpu" }])
-        .env("OMP_NUM_THREADS", &threads)
-        .output()
-        .expect("Python runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8_lossy(&output.stdout);
+impl Peers {
+    /// None without torch and torchvision.
+    fn new(python: String) -> Option<Peers> {
+        let prints = |program: &str| {
+            let output = Command::new(&python).args(["-c", program]).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+        };
+        let torch = prints("import torch, torchvision; print(torch.__version__)")?;
+        let jax = prints("import jax").is_some();
+        Some(Peers { python, torch, jax })
+    }
+}
+
+/// The fastest peer and mode, by the median: PyTorch in all modes, and JAX where a network has a script for it.
+fn peer_steps(peers: &Peers, name: &str, batch: u64, cuda: bool) -> (String, Times) {
+    let (batch, threads) = (batch.to_string(), THREADS.to_string());
+    let device = if cuda { "cuda" } else { "cpu" };
+    let mut lines = run(&peers.python, "torch_steps.py", &[name, &batch, &threads, device]);
+    if peers.jax && name == "mlp" && !cuda {
+        lines += &run(&peers.python, "jax_steps.py", &[&batch, &threads]);
+    }
     let modes = lines.lines().map(|line| {
         let mut fields = line.split('\t');
         let mode = fields.next().expect("a mode").to_string();
@@ -169,4 +181,18 @@ fn torch_steps(python: &str, name: &str, batch: u64, cuda: bool) -> (String, Tim
         (mode, Times { median: number(), least: number() })
     });
     modes.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median)).expect("a mode")
+}
+
+/// What a script prints.
+fn run(python: &str, script: &str, arguments: &[&str]) -> String {
+    let output = Command::new(python)
+        .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts").join(script))
+        .args(arguments)
+        .env("OMP_NUM_THREADS", THREADS.to_string())
+        // Threads that wait without sleeping start sooner; nothing else wants the cores meanwhile.
+        .env("OMP_WAIT_POLICY", "active")
+        .output()
+        .expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -3,14 +3,41 @@
     python3 scripts/torch_steps.py NETWORK BATCH THREADS [cpu | cuda]
 
 Each network runs in the modes that are fast: the optimizer fused, and a network of convolutions both in the usual
-layout and in "channels last". Prints a line for each mode: its name, the median and the minimum of a step in milliseconds,
+layout and in "channels last". On processors of AMD's, MKL takes its slow path unless it is told that it may take the fast one;
+where there is a C compiler, it is told. Prints a line for each mode: its name, the median and the minimum of a step in milliseconds,
 with tabs between. Timed are the forward pass, the loss, the backward pass and the optimizer, the batch being there already.
 """
 
 import functools
+import os
+import pathlib
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
+
+# What MKL asks before it takes its fast path.
+IS_INTEL = "int mkl_serv_intel_cpu_true(void) { return 1; }"
+
+
+def take_the_fast_path():
+    """Starts the program again with an answer to MKL's question, on processors that need it."""
+    processors = pathlib.Path("/proc/cpuinfo")
+    is_amd = processors.exists() and "AuthenticAMD" in processors.read_text()
+    compiler = shutil.which("cc")
+    if not is_amd or compiler is None or "MKL_ANSWERED" in os.environ:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/intel.so"
+        command = [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+        subprocess.run(command, input=IS_INTEL, text=True, check=True)
+        answered = dict(os.environ, LD_PRELOAD=library, MKL_ANSWERED="1")
+        sys.exit(subprocess.run([sys.executable, *sys.argv], env=answered).returncode)
+
+
+take_the_fast_path()
 
 import torch
 import torchvision
@@ -84,9 +111,10 @@ def main():
     modes = [("fused", torch.contiguous_format)]
     if convolutions:
         modes.append(("fused, channels last", torch.channels_last))
+    told = ", MKL told" if "MKL_ANSWERED" in os.environ else ""
     for mode, layout in modes:
         measured = measure(make, batch, image, classes, optimizer, layout, device)
-        print(mode, statistics.median(measured), min(measured), sep="\t", flush=True)
+        print(mode + told, statistics.median(measured), min(measured), sep="\t", flush=True)
 
 
 main()

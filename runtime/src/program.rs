@@ -1,11 +1,12 @@
 //! A schedule made ready to run: all that a step needs, looked up once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_plan::graph::{Graph, Node, Training};
 use plimsoll_plan::placement::ALIGNMENT;
 use plimsoll_plan::plan::{Plan, Planned};
-use plimsoll_plan::schedule::{BufferId, Operand, Role, Schedule, StepKind};
+use plimsoll_plan::schedule::{Buffer, BufferId, Operand, Role, Schedule, StepKind};
 use plimsoll_plan::shape::{DType, Size, ValueType};
 
 use crate::error::Error;
@@ -43,6 +44,9 @@ pub struct Instruction {
     pub inputs: Vec<ValueType>,
     /// For a node, the type of its output; for the loss, that of the targets; for a parameter's update, the parameter's.
     pub output: ValueType,
+    /// The largest aligned piece of the arena that holds nothing while the step runs, empty where there is none: room for
+    /// what a library needs inside of it. Nothing depends on how large it is but speed.
+    pub spare: Range<u64>,
 }
 
 impl Instruction {
@@ -87,18 +91,37 @@ impl Program {
 
     fn new(graph: &Graph, planned: &Planned, shift: u64) -> Program {
         let Planned { schedule, placement, .. } = planned;
-        let regions = schedule.buffers.iter().zip(&placement.offsets).enumerate().map(|(i, (buffer, offset))| Region {
-            offset: if i < schedule.persistent { *offset } else { offset + shift },
-            size: buffer.size,
+        let batch = placement.batch as usize;
+        let regions: Vec<Region> = schedule
+            .buffers
+            .iter()
+            .zip(&placement.offsets)
+            .enumerate()
+            .map(|(i, (buffer, offset))| Region {
+                offset: if i < schedule.persistent { *offset } else { offset + shift },
+                size: buffer.size,
+            })
+            .collect();
+        let transient = placement.persistent_bytes + shift..placement.length + shift;
+        let instructions = schedule.steps.iter().enumerate().map(|(index, step)| {
+            let dead = dead(schedule, &regions, batch, index, transient.clone());
+            let aligned = dead.into_iter().map(|piece| piece.start.next_multiple_of(ALIGNMENT)..piece.end);
+            let spare = aligned.filter(|piece| !piece.is_empty()).max_by_key(|piece| piece.end - piece.start);
+            Instruction { spare: spare.unwrap_or_default(), ..instruction(graph, step) }
         });
         Program {
             graph: Arc::new(graph.clone()),
             training: schedule.training,
-            batch: placement.batch as usize,
-            instructions: schedule.steps.iter().map(|step| instruction(graph, step)).collect(),
-            regions: regions.collect(),
+            batch,
+            instructions: instructions.collect(),
+            regions,
             schedule: schedule.clone(),
         }
+    }
+
+    /// The pieces of a part of the arena that belong to no buffer which is live at a step.
+    pub(crate) fn dead(&self, step: usize, within: Range<u64>) -> Vec<Range<u64>> {
+        dead(&self.schedule, &self.regions, self.batch, step, within)
     }
 
     /// How the network is trained. Only asked by steps of training.
@@ -186,6 +209,25 @@ impl AsRef<Program> for Program {
     }
 }
 
+/// What [`Program::dead`] says, of a program that is still to be made.
+fn dead(schedule: &Schedule, regions: &[Region], batch: usize, step: usize, within: Range<u64>) -> Vec<Range<u64>> {
+    let is_live = |buffer: &Buffer| (buffer.lower..buffer.upper).contains(&(step as u32));
+    let live = schedule.buffers.iter().zip(regions).filter(|(buffer, _)| is_live(buffer));
+    let mut live: Vec<(u64, u64)> =
+        live.map(|(_, region)| (region.offset, region.offset.saturating_add(region.bytes(batch) as u64))).collect();
+    live.sort_unstable();
+    live.push((within.end, within.end));
+    let mut dead = Vec::new();
+    let mut end = within.start;
+    for (start, next) in live {
+        if start > end {
+            dead.push(end..start);
+        }
+        end = end.max(next);
+    }
+    dead
+}
+
 fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instruction {
     let scalar = || ValueType { dtype: DType::F32, shape: Default::default(), batched: false };
     let (inputs, output) = match step.kind {
@@ -207,5 +249,5 @@ fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instructi
             (Vec::new(), ValueType { shape, ..scalar() })
         }
     };
-    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, output }
+    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, output, spare: 0..0 }
 }

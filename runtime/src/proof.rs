@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use plimsoll_plan::placement::ALIGNMENT;
 use plimsoll_plan::schedule::Access;
+use plimsoll_plan::shape::Size;
 
 use crate::device::{Arguments, Device};
 use crate::error::Error;
-use crate::program::{Program, Region};
+use crate::program::{Instruction, Program, Region};
 
 /// A byte that makes NaN of every float, and nonsense of every index.
 const POISON: u8 = 0xFF;
@@ -39,22 +40,8 @@ impl<D: Device> Poisoned<D> {
     }
 
     fn poison_before(&mut self, program: &Program, arena: &mut D::Arena, step: usize) -> Result<(), Error> {
-        let mut live: Vec<Range<u64>> = Vec::new();
-        for (buffer, region) in program.schedule.buffers.iter().zip(&program.regions) {
-            if (buffer.lower..buffer.upper).contains(&(step as u32)) {
-                live.push(bytes(region, program.batch));
-            }
-        }
-        live.sort_by_key(|range| range.start);
-        let mut end = self.persistent;
-        for range in live {
-            if range.start > end {
-                self.poison(arena, end..range.start)?;
-            }
-            end = end.max(range.end);
-        }
-        if end < self.length {
-            self.poison(arena, end..self.length)?;
+        for piece in program.dead(step, self.persistent..self.length) {
+            self.poison(arena, piece)?;
         }
         for operand in &program.instructions[step].operands {
             let operands = &program.instructions[step].operands;
@@ -184,6 +171,12 @@ impl<D: Device> Device for Apart<D> {
             if i < program.schedule.persistent && i >= self.persistent.len() {
                 self.persistent.push(program.regions[i]);
             }
+        }
+        // What a step may use beside its buffers lies apart from them as well.
+        let spare = program.instructions.iter().map(|i| i.spare.end - i.spare.start).max().unwrap_or(0);
+        let room = self.place(Region { offset: 0, size: Size::fixed(spare) }, batch);
+        for Instruction { spare, .. } in &mut program.instructions {
+            *spare = room.offset..room.offset + (spare.end - spare.start);
         }
         self.device.prepare(program)
     }

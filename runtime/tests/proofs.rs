@@ -19,7 +19,7 @@ use plimsoll_plan::schedule::StepKind;
 use plimsoll_plan::shape::DType;
 use plimsoll_plan::strategy::{Strategy, cheap, row_tiles};
 use plimsoll_runtime::proof::{Apart, Poisoned};
-use plimsoll_runtime::{Cpu, Device, Error, Trainer};
+use plimsoll_runtime::{Cpu, Device, Error, Program, Trainer};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
 proptest! {
@@ -33,6 +33,41 @@ proptest! {
         prop_assert_eq!(&bits, &train(&graph, Poisoned::new(alone()), 4), "with poison");
         prop_assert_eq!(&bits, &train(&graph, Apart::new(alone()), 4), "apart");
         prop_assert_eq!(&bits, &train(&graph, Cpu::with_threads(3).unwrap(), 4), "with three threads");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..Default::default() })]
+
+    /// What a step may use beside its buffers is the largest piece that holds nothing: counted here block by block.
+    #[test]
+    fn spare_memory_is_what_no_buffer_has(recipe in recipes(false)) {
+        const BLOCK: u64 = 256;
+        let plan = network(&recipe).plan().unwrap();
+        // What a trainer keeps from step to step, whatever it runs.
+        let kept = plan.training.as_ref().unwrap().placement.persistent_bytes;
+        let programs = [Program::training(&plan).unwrap(), Program::evaluation(&plan)];
+        for program in programs {
+            for (step, instruction) in program.instructions.iter().enumerate() {
+                let mut taken = vec![false; plan.peak_bytes().div_ceil(BLOCK) as usize];
+                taken[..(kept / BLOCK) as usize].fill(true);
+                for (buffer, region) in program.schedule.buffers.iter().zip(&program.regions) {
+                    if buffer.lower as usize <= step && step < buffer.upper as usize {
+                        let end = region.offset + region.bytes(program.batch) as u64;
+                        taken[(region.offset / BLOCK) as usize..end.div_ceil(BLOCK) as usize].fill(true);
+                    }
+                }
+                let spare = &instruction.spare;
+                prop_assert!(spare.start.is_multiple_of(BLOCK) && spare.end <= plan.peak_bytes(), "{spare:?}");
+                let blocks = (spare.start / BLOCK) as usize..spare.end.div_ceil(BLOCK) as usize;
+                prop_assert!(taken[blocks.clone()].iter().all(|taken| !taken), "step {step}: {spare:?}");
+                // The arena may end above what this program uses, for the sake of another.
+                let used = program.regions.iter().map(|region| region.offset + region.bytes(program.batch) as u64).max();
+                let below = &taken[..used.unwrap_or(0).div_ceil(BLOCK) as usize];
+                let largest = below.split(|taken| *taken).map(<[bool]>::len).max().unwrap_or(0);
+                prop_assert!(blocks.len() >= largest, "step {step}: {spare:?}, but there are {largest} blocks");
+            }
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Products of matrices: by cuBLAS where it is installed, else by a kernel of our own.
 //!
-//! cuBLAS is given no workspace: what it would use is in no plan. A product that it can't do without one is the kernel's.
+//! cuBLAS's workspace is what the arena has to spare while the step runs, so that it is in the plan and costs nothing. Where
+//! that is too little for a product, it is the kernel's.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::cublas::{result, sys};
@@ -110,7 +112,7 @@ pub struct Blas {
 unsafe impl Send for Blas {}
 
 impl Blas {
-    /// A handle, if the library is there and takes the card.
+    /// A handle, if the library is there and takes the card. It has no workspace yet.
     pub fn new(card: &Arc<Card>) -> Option<Blas> {
         // SAFETY: only looks whether a library can be loaded. Without one, every other call would panic.
         if !unsafe { sys::is_culib_present() } {
@@ -125,8 +127,22 @@ impl Blas {
         Some(blas)
     }
 
-    /// Starts a product. Gives `false` where cuBLAS can't do it without a workspace. `name` says what for, in an error.
-    pub fn product(&self, product: &Product, name: impl FnOnce() -> String) -> Result<bool, Error> {
+    /// Starts a product in a workspace. Gives `false` where cuBLAS would need a larger one. `name` says what for, in an error.
+    pub fn product(
+        &self,
+        product: &Product,
+        (workspace, bytes): (Pointer, usize),
+        name: impl FnOnce() -> String,
+    ) -> Result<bool, Error> {
+        let failed = |doing: &str, status: sys::cublasStatus_t, name: String| Error::Device {
+            device: self.card.name().to_string(),
+            message: format!("{name}: {doing}: {status:?}"),
+        };
+        // SAFETY: the handle is alive, and nothing else is in the workspace while the step runs.
+        let handed = unsafe { sys::cublasSetWorkspace_v2(self.handle, workspace.0 as *mut c_void, bytes).result() };
+        if let Err(error) = handed {
+            return Err(failed("handing cuBLAS its workspace", error.0, name()));
+        }
         let Product { a, b, c, rows, columns, depth, batches, adds } = *product;
         let (of_a, a_apart) = a.seen(rows, depth);
         let (of_b, b_apart) = b.seen(depth, columns);
@@ -166,10 +182,7 @@ impl Blas {
         match done {
             Ok(()) => Ok(true),
             Err(error) if [CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_NOT_SUPPORTED].contains(&error.0) => Ok(false),
-            Err(error) => Err(Error::Device {
-                device: self.card.name().to_string(),
-                message: format!("{}: a product of matrices by cuBLAS: {:?}", name(), error.0),
-            }),
+            Err(error) => Err(failed("a product of matrices by cuBLAS", error.0, name())),
         }
     }
 }

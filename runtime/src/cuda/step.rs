@@ -100,6 +100,15 @@ impl<'a> Step<'a> {
         (self.bytes(role) / 4) as u32
     }
 
+    /// What the arena has to spare while the step runs: an address and bytes, none where there are none.
+    fn spare(&self) -> (Pointer, usize) {
+        /// cuBLAS asks for no more on any card: 32 MiB on Hopper, 4 MiB on others.
+        const MOST: u64 = 32 << 20;
+        let spare = &self.instruction.spare;
+        let at = if spare.is_empty() { Pointer::NONE } else { Pointer(self.base + spare.start) };
+        (at, (spare.end - spare.start).min(MOST) as usize)
+    }
+
     fn operand(&self, role: Role) -> Operand {
         match self.instruction.operand(role) {
             Some(operand) => operand,
@@ -122,7 +131,7 @@ impl<'a> Step<'a> {
     /// A product of matrices: by cuBLAS where it is there.
     pub fn product(&self, product: &Product) -> Result<(), Error> {
         if let Some(blas) = &self.cuda.blas
-            && blas.product(product, || format!("{}: {}", self.cuda.card.name(), self.describe()))?
+            && blas.product(product, self.spare(), || format!("{}: {}", self.cuda.card.name(), self.describe()))?
         {
             return Ok(());
         }
