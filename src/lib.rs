@@ -91,7 +91,8 @@
 //! - [`data`]: datasets, transforms and a loader.
 //! - [`runtime`]: devices, inputs, learning rates, metrics, and devices that put a plan to the proof.
 //!
-//! The reference of the language, the design, and how the numbers are proved are in the repository's folder `docs`.
+//! The reference of the language, training beside PyTorch's loop, the design, and how the numbers are proved are in the
+//! repository's folder `docs`.
 
 #[doc(hidden)]
 pub mod fits;
@@ -153,7 +154,10 @@ pub mod fits;
 ///   inference only.
 /// - `#[infer(batch)]`: the batch of inference, where that is not the one of training.
 /// - `#[budget(12 GB)]`, `#[budget(train = 12 GB, infer = 1 GB)]`, either with `reserve = 600 MB` beside: what it may use.
-///   `GB` is 10^9 bytes, `GiB` 2^30.
+///   `GB` is 10^9 bytes, `GiB` 2^30. With `recompute` beside, `#[budget(12 GB, recompute)]`, activations are dropped and
+///   computed again until training fits, at the least compute that is found.
+/// - `#[without(row_tiles)]`: without some of the planner's savings of memory, by the names that
+///   [`Saving`](plan::strategy::Saving) has.
 /// - documentation, lints, derives: passed on to the type.
 ///
 /// `#[freeze]` on a member: it is not trained, and nothing is kept for it. `tied(member)` is a linear layer with another
@@ -211,6 +215,10 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/language.md")]
 struct Language;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/training.md")]
+struct Training;
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/checkpoints.md")]

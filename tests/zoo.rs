@@ -19,7 +19,8 @@ macro_rules! zoo {
     ($($file:literal $module:ident $network:ident $parameters:literal;)*) => {
         $(#[path = $file] #[allow(dead_code)] mod $module;)*
 
-        /// File, network and its published number of trainable parameters.
+        /// File, network and its number of trainable parameters: the published one, or for the three that are our own form
+        /// the one counted by hand.
         fn zoo() -> Vec<(&'static str, Graph, u64)> {
             vec![$((stringify!($module), <$module::$network as Network>::graph(), $parameters),)*]
         }

@@ -11,6 +11,7 @@ use crate::units::thousands;
 /// The page: the totals, the picture and the table of layers.
 pub fn page(plan: &Plan, footprint: &Footprint, rows: &[LayerRow]) -> String {
     let units = plan.graph.budget.units;
+    let bytes = |bytes: u64| if bytes == 0 { String::new() } else { units.format(bytes) };
     let mut page = String::with_capacity(64 << 10);
     page.push_str("# Memory\n\n");
     sentence(&mut page, plan, footprint);
@@ -20,11 +21,11 @@ pub fn page(plan: &Plan, footprint: &Footprint, rows: &[LayerRow]) -> String {
     }
     let used = plan.savings();
     if !used.is_empty() {
-        page.push_str("\n| saving | | not kept | bytes |\n|---|---|---:|---:|\n");
+        page.push_str("\n| saving | | | bytes |\n|---|---|---:|---:|\n");
         for used in used {
             let name = format!("`{}`", used.saving.name());
-            let count = thousands(used.count as u64);
-            put(&mut page, &[&name, used.saving.summary(), &count, &units.format(used.bytes)]);
+            let outcome = format!("{} {}", thousands(used.count as u64), used.outcome());
+            put(&mut page, &[&name, used.saving.summary(), &outcome, &bytes(used.bytes)]);
         }
     }
     page.push_str("\n# The arena over one step\n\n");
@@ -33,7 +34,6 @@ pub fn page(plan: &Plan, footprint: &Footprint, rows: &[LayerRow]) -> String {
         "\n\n# Layers\n\n| layer | kind | output | parameters | activations | kept for backward | workspace |\n",
     );
     page.push_str("|---|---|---|---:|---:|---:|---:|\n");
-    let bytes = |bytes: u64| if bytes == 0 { String::new() } else { units.format(bytes) };
     for row in rows {
         let mut shape = String::new();
         for (i, extent) in row.shape.iter().enumerate() {

@@ -18,6 +18,13 @@ pub struct Used {
     pub bytes: u64,
 }
 
+impl Used {
+    /// What became of the things that it concerns, for a reader: where it saves no buffers, they are in another order.
+    pub(super) fn outcome(&self) -> &'static str {
+        if self.bytes == 0 { "in another order" } else { "not kept" }
+    }
+}
+
 impl Plan {
     /// The savings that the training step makes use of, in the order of the reference.
     pub fn savings(&self) -> Vec<Used> {

@@ -33,15 +33,11 @@ impl Plan {
             text.push('\n');
         }
         for used in used {
-            let (saving, bytes) = (used.saving, units.format(used.bytes));
-            let name = saving.name();
-            let what = match used.bytes {
-                0 => format!("{:>5} in another order", used.count),
-                _ => format!("{:>5} not kept, {bytes} in all", used.count),
-            };
-            let without = self.peak_without(saving).map(|bytes| units.format(bytes));
+            let (name, count, outcome) = (used.saving.name(), used.count, used.outcome());
+            let bytes = if used.bytes == 0 { String::new() } else { format!(", {} in all", units.format(used.bytes)) };
+            let without = self.peak_without(used.saving).map(|bytes| units.format(bytes));
             let without = without.map_or(String::new(), |bytes| format!("; without it the peak is {bytes}"));
-            writeln!(text, "{name:<20}{what}{without}").expect("strings take any text");
+            writeln!(text, "{name:<20}{count:>5} {outcome}{bytes}{without}").expect("strings take any text");
         }
         if let Some(compute) = self.recomputation() {
             writeln!(text, "recompute           {compute:.2}x the compute of a step").expect("strings take any text");

@@ -3,6 +3,7 @@
 //! How work is split depends on the work alone, never on the number of threads, so that results do not either. On a
 //! thread that belongs to no pool (one thread was asked for, or Miri interprets) the turns run one after the other.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -10,13 +11,14 @@ use rayon::prelude::*;
 /// Elements that one task of an elementwise loop handles: enough to outweigh handing it to another thread.
 pub const CHUNK: usize = 16 << 10;
 
-fn is_parallel(tasks: usize) -> bool {
-    tasks > 1 && rayon::current_thread_index().is_some()
+/// Calls `work` with every number below `tasks`.
+pub fn for_each(tasks: usize, work: impl Fn(usize) + Sync) {
+    turns(tasks, &work);
 }
 
-/// Calls `work` with every number below `tasks`.
-pub fn for_each(tasks: usize, work: impl Fn(usize) + Sync + Send) {
-    if is_parallel(tasks) {
+/// One loop for all kinds of work: rayon's part of it is compiled once, not once for each kernel.
+fn turns(tasks: usize, work: &(dyn Fn(usize) + Sync)) {
+    if tasks > 1 && rayon::current_thread_index().is_some() {
         (0..tasks).into_par_iter().for_each(work);
     } else {
         (0..tasks).for_each(work);
@@ -24,29 +26,21 @@ pub fn for_each(tasks: usize, work: impl Fn(usize) + Sync + Send) {
 }
 
 /// Calls `work` with every chunk of `size` elements (the last may be shorter) and its number.
-pub fn chunks<T: Send>(slice: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync + Send) {
-    let size = size.max(1);
-    if is_parallel(slice.len().div_ceil(size)) {
-        slice.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
-    } else {
-        slice.chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
-    }
+pub fn chunks<T: Send>(slice: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    let chunks = Chunks::new(slice, size);
+    // SAFETY: each number comes once.
+    for_each(chunks.count(), |i| work(i, unsafe { chunks.take(i) }));
 }
 
 /// Calls `work` with the chunks of two slices side by side, of `first_size` and `second_size` elements.
 pub fn chunks2<T: Send, U: Send>(
     (first, first_size): (&mut [T], usize),
     (second, second_size): (&mut [U], usize),
-    work: impl Fn(usize, &mut [T], &mut [U]) + Sync + Send,
+    work: impl Fn(usize, &mut [T], &mut [U]) + Sync,
 ) {
-    let (first_size, second_size) = (first_size.max(1), second_size.max(1));
-    if is_parallel(first.len().div_ceil(first_size)) {
-        let pairs = first.par_chunks_mut(first_size).zip(second.par_chunks_mut(second_size));
-        pairs.enumerate().for_each(|(i, (a, b))| work(i, a, b));
-    } else {
-        let pairs = first.chunks_mut(first_size).zip(second.chunks_mut(second_size));
-        pairs.enumerate().for_each(|(i, (a, b))| work(i, a, b));
-    }
+    let (first, second) = (Chunks::new(first, first_size), Chunks::new(second, second_size));
+    // SAFETY: each number comes once.
+    for_each(first.count().min(second.count()), |i| unsafe { work(i, first.take(i), second.take(i)) });
 }
 
 /// Calls `work` with the chunks of three slices side by side.
@@ -54,60 +48,63 @@ pub fn chunks3<T: Send, U: Send, V: Send>(
     (first, first_size): (&mut [T], usize),
     (second, second_size): (&mut [U], usize),
     (third, third_size): (&mut [V], usize),
-    work: impl Fn(usize, &mut [T], &mut [U], &mut [V]) + Sync + Send,
+    work: impl Fn(usize, &mut [T], &mut [U], &mut [V]) + Sync,
 ) {
-    let (first_size, second_size, third_size) = (first_size.max(1), second_size.max(1), third_size.max(1));
-    if is_parallel(first.len().div_ceil(first_size)) {
-        let pairs = first.par_chunks_mut(first_size).zip(second.par_chunks_mut(second_size));
-        let triples = pairs.zip(third.par_chunks_mut(third_size));
-        triples.enumerate().for_each(|(i, ((a, b), c))| work(i, a, b, c));
-    } else {
-        let pairs = first.chunks_mut(first_size).zip(second.chunks_mut(second_size));
-        pairs.zip(third.chunks_mut(third_size)).enumerate().for_each(|(i, ((a, b), c))| work(i, a, b, c));
-    }
+    let (first, second) = (Chunks::new(first, first_size), Chunks::new(second, second_size));
+    let third = Chunks::new(third, third_size);
+    let count = first.count().min(second.count()).min(third.count());
+    // SAFETY: each number comes once.
+    for_each(count, |i| unsafe { work(i, first.take(i), second.take(i), third.take(i)) });
 }
 
 /// Calls `work` with chunks of `size` elements of slices of one length, side by side, and the place where they begin.
 pub fn side_by_side<const N: usize>(
     slices: [&mut [f32]; N],
     size: usize,
-    work: impl Fn(usize, [&mut [f32]; N]) + Sync + Send,
+    work: impl Fn(usize, [&mut [f32]; N]) + Sync,
 ) {
     assert!(slices.iter().all(|slice| slice.len() == slices[0].len()), "slices of different lengths");
-    fn halves<const N: usize>(
-        start: usize,
-        slices: [&mut [f32]; N],
-        size: usize,
-        work: &(impl Fn(usize, [&mut [f32]; N]) + Sync + Send),
-    ) {
-        let chunks = slices[0].len().div_ceil(size);
-        if chunks < 2 {
-            return work(start, slices);
-        }
-        let middle = chunks / 2 * size;
-        let mut tails: [&mut [f32]; N] = std::array::from_fn(|_| Default::default());
-        let mut i = 0;
-        let heads = slices.map(|slice| {
-            let (head, tail) = slice.split_at_mut(middle);
-            tails[i] = tail;
-            i += 1;
-            head
-        });
-        if is_parallel(chunks) {
-            rayon::join(|| halves(start, heads, size, work), || halves(start + middle, tails, size, work));
-        } else {
-            halves(start, heads, size, work);
-            halves(start + middle, tails, size, work);
-        }
+    let slices = slices.map(|slice| Chunks::new(slice, size));
+    // SAFETY: each number comes once.
+    for_each(slices[0].count(), |i| work(i * size.max(1), slices.each_ref().map(|chunks| unsafe { chunks.take(i) })));
+}
+
+/// The chunks of a slice, to be taken by whichever thread.
+struct Chunks<'a, T> {
+    base: *mut T,
+    length: usize,
+    size: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: what threads share is the right to take chunks, each by one of them.
+unsafe impl<T: Send> Sync for Chunks<'_, T> {}
+
+impl<'a, T> Chunks<'a, T> {
+    fn new(slice: &'a mut [T], size: usize) -> Self {
+        Chunks { base: slice.as_mut_ptr(), length: slice.len(), size: size.max(1), slice: PhantomData }
     }
-    halves(0, slices, size, &work);
+
+    fn count(&self) -> usize {
+        self.length.div_ceil(self.size)
+    }
+
+    /// # Safety
+    /// No chunk is taken twice.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn take(&self, i: usize) -> &mut [T] {
+        assert!(i < self.count(), "there is no such chunk");
+        let start = i * self.size;
+        // SAFETY: within the slice, as was checked; chunks do not overlap, and no other is this one.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(start), self.size.min(self.length - start)) }
+    }
 }
 
 /// Into how many parts a sum is split.
 pub const PARTS: usize = 64;
 
 /// The sum of `part` over ranges that make up `0..elements`, added in one order whatever the number of threads.
-pub fn sum(elements: usize, part: impl Fn(Range<usize>) -> f64 + Sync + Send) -> f64 {
+pub fn sum(elements: usize, part: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let size = elements.div_ceil(PARTS).max(CHUNK);
     let mut sums = [0.0; PARTS];
     let parts = elements.div_ceil(size);
