@@ -36,6 +36,7 @@ struct Controls {
     set_memory_limit: extern "C" fn(u64),
     set_devices: extern "C" fn(u32),
     set_driver_version: extern "C" fn(c_int),
+    set_capability: extern "C" fn(u32),
     lose_device: extern "C" fn(),
     set_reversed: extern "C" fn(c_int),
     set_races: extern "C" fn(c_int),
@@ -45,6 +46,7 @@ struct Controls {
     fail_launch: extern "C" fn(u64),
     forget: extern "C" fn(u64, usize) -> c_int,
     accounting: unsafe extern "C" fn(*mut Accounting),
+    kernels: unsafe extern "C" fn(*mut c_char, usize) -> usize,
     reports: unsafe extern "C" fn(*mut c_char, usize) -> usize,
 }
 
@@ -86,6 +88,11 @@ impl Session {
         (self.controls.set_driver_version)(version);
     }
 
+    /// The compute capability: 75 is 7.5. To be said before `cuInit`.
+    pub fn set_capability(&self, capability: u32) {
+        (self.controls.set_capability)(capability);
+    }
+
     /// The device is gone: from here on every call fails with `CUDA_ERROR_UNKNOWN`.
     pub fn lose_device(&self) {
         (self.controls.lose_device)();
@@ -102,7 +109,7 @@ impl Session {
         (self.controls.set_races)(races.into());
     }
 
-    /// The most instructions of a warp in a launch; more are a fault.
+    /// The most instructions of a warp in a launch, as counted where it branches or ends; more are a fault.
     pub fn set_instruction_limit(&self, limit: u64) {
         (self.controls.set_instruction_limit)(limit);
     }
@@ -138,13 +145,23 @@ impl Session {
 
     /// What went wrong in this session, a line each: faults with their places, refused modules, failures that were asked for.
     pub fn reports(&self) -> Vec<String> {
-        // SAFETY: no room is promised.
-        let length = unsafe { (self.controls.reports)(std::ptr::null_mut(), 0) };
-        let mut text = vec![0u8; length];
-        // SAFETY: there is room for as many bytes.
-        let length = unsafe { (self.controls.reports)(text.as_mut_ptr().cast(), text.len()) }.min(length);
-        String::from_utf8_lossy(&text[..length]).lines().map(str::to_owned).collect()
+        lines(self.controls.reports)
     }
+
+    /// The names of the kernels that were launched in this session, each once.
+    pub fn kernels(&self) -> Vec<String> {
+        lines(self.controls.kernels)
+    }
+}
+
+/// The lines of a text that the library hands out.
+fn lines(of: unsafe extern "C" fn(*mut c_char, usize) -> usize) -> Vec<String> {
+    // SAFETY: no room is promised.
+    let length = unsafe { of(std::ptr::null_mut(), 0) };
+    let mut text = vec![0u8; length];
+    // SAFETY: there is room for as many bytes.
+    let length = unsafe { of(text.as_mut_ptr().cast(), text.len()) }.min(length);
+    String::from_utf8_lossy(&text[..length]).lines().map(str::to_owned).collect()
 }
 
 fn controls() -> Result<&'static Controls, LoadError> {
@@ -161,6 +178,7 @@ fn load() -> Result<Controls, LoadError> {
             set_memory_limit: symbol(driver, "emulator_set_memory_limit")?,
             set_devices: symbol(driver, "emulator_set_devices")?,
             set_driver_version: symbol(driver, "emulator_set_driver_version")?,
+            set_capability: symbol(driver, "emulator_set_capability")?,
             lose_device: symbol(driver, "emulator_lose_device")?,
             set_reversed: symbol(driver, "emulator_set_reversed")?,
             set_races: symbol(driver, "emulator_set_races")?,
@@ -170,6 +188,7 @@ fn load() -> Result<Controls, LoadError> {
             fail_launch: symbol(driver, "emulator_fail_launch")?,
             forget: symbol(driver, "emulator_forget")?,
             accounting: symbol(driver, "emulator_accounting")?,
+            kernels: symbol(driver, "emulator_kernels")?,
             reports: symbol(driver, "emulator_reports")?,
         })
     }

@@ -47,7 +47,7 @@ fn every_byte_is_accounted_for() {
         assert_eq!(error(result::free_sync(a)), "CUDA_ERROR_INVALID_VALUE");
         result::free_sync(b).unwrap();
     }
-    let expected = Accounting { allocations: 2, frees: 2, peak_bytes: 9001, ..Accounting::default() };
+    let expected = Accounting { allocations: 2, frees: 2, peak_bytes: 9001, waits: 3, ..Accounting::default() };
     assert_eq!(session.accounting(), expected);
 }
 
@@ -223,6 +223,63 @@ fn there_may_be_no_device() {
     assert_eq!(error(CudaContext::new(0)), "CUDA_ERROR_NO_DEVICE");
     session.set_devices(1);
     assert!(CudaContext::new(0).is_ok());
+}
+
+#[test]
+fn the_device_may_be_older() {
+    let session = plimsoll_emulator::session().unwrap();
+    session.set_capability(61);
+    let context = CudaContext::new(0).unwrap();
+    assert_eq!(context.compute_capability().unwrap(), (6, 1));
+    assert_eq!(error(context.load_module(Ptx::from_src(KERNELS))), "CUDA_ERROR_NO_BINARY_FOR_GPU");
+    assert_eq!(session.reports(), ["the module is for sm_75, and the device is sm_61"]);
+}
+
+/// By the driver's own page on which calls synchronize.
+#[test]
+fn calls_that_wait_are_counted() {
+    let gpu = Gpu::new(KERNELS);
+    let waits = || (gpu.session.accounting().waits, gpu.session.accounting().waits_for_work);
+    // SAFETY: the copies stay inside, and the memory is freed once.
+    unsafe {
+        let memory = result::malloc_sync(16).unwrap();
+        assert_eq!(waits(), (0, 0));
+        let stream = gpu.stream.cu_stream();
+        result::memset_d8_async(memory, 7, 16, stream).unwrap();
+        result::memcpy_dtod_sync(memory, memory + 8, 8).unwrap();
+        assert_eq!(waits(), (0, 0));
+        result::memcpy_htod_sync(memory, &[1u8; 4]).unwrap();
+        assert_eq!(waits(), (1, 1));
+        // There is nothing left to wait for.
+        result::memcpy_dtoh_sync(&mut [0u8; 4], memory).unwrap();
+        assert_eq!(waits(), (2, 1));
+        result::memcpy_htod_async(memory, &[1u8; 4], stream).unwrap();
+        assert_eq!(waits(), (3, 1));
+        let pinned = result::malloc_host(16, 0).unwrap();
+        result::memcpy_htod_async(memory, std::slice::from_raw_parts(pinned.cast::<u8>(), 16), stream).unwrap();
+        assert_eq!(waits(), (3, 1));
+        gpu.stream.synchronize().unwrap();
+        assert_eq!(waits(), (4, 2));
+        result::free_host(pinned).unwrap();
+        result::free_sync(memory).unwrap();
+        assert_eq!(waits(), (5, 2));
+    }
+}
+
+#[test]
+fn a_kernel_that_fails_is_told_by_the_next_call_that_waits() {
+    let gpu = Gpu::new(KERNELS);
+    let memory = gpu.stream.clone_htod(&[1f32; 32]).unwrap();
+    let mut y = gpu.stream.clone_htod(&[2f32; 32]).unwrap();
+    gpu.session.set_instruction_limit(1);
+    for _ in 0..2 {
+        launch!(gpu, "axpy", blocks(1, 32, 0), &mut y, &memory, &3f32, &32i32).unwrap();
+    }
+    // The second was never begun, and its fault is no second one.
+    assert_eq!(gpu.session.reports().len(), 1);
+    assert_eq!(gpu.session.kernels(), ["axpy"]);
+    assert_eq!(error(gpu.stream.clone_dtoh(&y)), "CUDA_ERROR_LAUNCH_TIMEOUT");
+    assert_eq!(error(gpu.stream.alloc_zeros::<f32>(1)), "CUDA_ERROR_LAUNCH_TIMEOUT");
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn settings_come_from_the_environment() {
         ("PLIMSOLL_EMULATOR_MEMORY", "12345"),
         ("PLIMSOLL_EMULATOR_DRIVER_VERSION", "12020"),
         ("PLIMSOLL_EMULATOR_FAIL_ALLOCATION", "1"),
+        ("PLIMSOLL_EMULATOR_CAPABILITY", "89"),
         ("PLIMSOLL_EMULATOR_RACES", "1"),
     ]);
     let output = child.output().unwrap();
@@ -29,6 +30,7 @@ fn in_a_process_of_its_own() {
     let session = plimsoll_emulator::session().unwrap();
     let context = CudaContext::new(0).unwrap();
     assert_eq!(context.mem_get_info().unwrap(), (12345, 12345));
+    assert_eq!(context.compute_capability().unwrap(), (8, 9));
     let mut version = 0;
     // SAFETY: there is room for the version, and the memory ends with the context.
     unsafe {

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn cuCtxGetDevice(device: *mut Device) -> Status {
 /// Waits for all work, which tells whether a kernel failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> Status {
-    call(Needs::Context, |_| Ok(()))
+    call(Needs::Context, |driver| driver.wait())
 }
 
 /// How the thread waits, which makes no difference here.

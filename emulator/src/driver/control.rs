@@ -15,6 +15,8 @@ pub struct Settings {
     pub devices: u32,
     /// The driver's version: 12040 is 12.4.
     pub version: i32,
+    /// The compute capability: 75 is 7.5.
+    pub capability: u32,
     /// Whether the device is lost.
     pub lost: bool,
     /// Whether the last thread of a block goes first, and the last block.
@@ -39,6 +41,7 @@ impl Default for Settings {
             memory: 8 << 30,
             devices: 1,
             version: 12040,
+            capability: 75,
             lost: false,
             reversed: false,
             races: false,
@@ -52,8 +55,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults, changed by `PLIMSOLL_EMULATOR_MEMORY`, `_DEVICES`, `_DRIVER_VERSION`, `_LOST`, `_REVERSED`, `_RACES`, `_VERBOSE`,
-    /// `_FAIL_ALLOCATION`, `_FAIL_COPY` and `_FAIL_LAUNCH`, each a number.
+    /// The defaults, changed by `PLIMSOLL_EMULATOR_MEMORY`, `_DEVICES`, `_DRIVER_VERSION`, `_CAPABILITY`, `_LOST`, `_REVERSED`, `_RACES`,
+    /// `_VERBOSE`, `_FAIL_ALLOCATION`, `_FAIL_COPY` and `_FAIL_LAUNCH`, each a number.
     pub fn from_environment() -> Settings {
         let read = |name: &str| -> Option<u64> {
             std::env::var(format!("PLIMSOLL_EMULATOR_{name}")).ok()?.trim().parse().ok()
@@ -63,6 +66,7 @@ impl Settings {
             memory: read("MEMORY").unwrap_or(default.memory),
             devices: read("DEVICES").map_or(default.devices, |devices| devices.min(1) as u32),
             version: read("DRIVER_VERSION").map_or(default.version, |version| version as i32),
+            capability: read("CAPABILITY").map_or(default.capability, |capability| capability as u32),
             lost: read("LOST").is_some_and(|lost| lost != 0),
             reversed: read("REVERSED").is_some_and(|reversed| reversed != 0),
             races: read("RACES").is_some_and(|races| races != 0),
@@ -116,6 +120,12 @@ pub extern "C" fn emulator_set_driver_version(version: c_int) {
     lock().settings.version = version;
 }
 
+/// The compute capability: 75 is 7.5.
+#[unsafe(no_mangle)]
+pub extern "C" fn emulator_set_capability(capability: u32) {
+    lock().settings.capability = capability;
+}
+
 /// The device is gone: from here on every call fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_lose_device() {
@@ -134,7 +144,7 @@ pub extern "C" fn emulator_set_races(races: c_int) {
     lock().settings.races = races != 0;
 }
 
-/// The most instructions of a warp in a launch.
+/// The most instructions of a warp in a launch, as counted where it branches or ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn emulator_set_instruction_limit(limit: u64) {
     lock().settings.instruction_limit = limit;
@@ -190,6 +200,24 @@ pub unsafe extern "C" fn emulator_accounting(to: *mut Accounting) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn emulator_reports(to: *mut c_char, room: usize) -> usize {
     let text = lock().reports.join("\n");
+    // SAFETY: as the caller promises.
+    unsafe { hand_out(&text, to, room) }
+}
+
+/// Writes the names of the kernels that were launched since the last reset, each once, as `emulator_reports` does.
+///
+/// # Safety
+/// `to` points to `room` bytes, or `room` is zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn emulator_kernels(to: *mut c_char, room: usize) -> usize {
+    let text = lock().kernels.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+    // SAFETY: as the caller promises.
+    unsafe { hand_out(&text, to, room) }
+}
+
+/// # Safety
+/// `to` points to `room` bytes, or `room` is zero.
+unsafe fn hand_out(text: &str, to: *mut c_char, room: usize) -> usize {
     let length = text.len().min(room);
     if length > 0 {
         // SAFETY: the text has `length` bytes, and the caller promises room for them.

@@ -3,6 +3,7 @@
 use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
 use super::control::ends;
+use super::memory::is_pinned;
 use super::{Code, DevicePointer, Driver, Handle, Needs, Status, call};
 use crate::memory::{Allocation, uninitialized};
 
@@ -29,6 +30,17 @@ fn begin(driver: &mut Driver, bytes: usize) -> Result<bool, Code> {
         return Err(Code::EccUncorrectable);
     }
     Ok(bytes > 0)
+}
+
+/// A copy of the host's plain memory may wait for all work before, even where it is asked for on a stream.
+fn wait_unless_pinned(driver: &mut Driver, host: *const c_void) -> Result<(), Code> {
+    match is_pinned(host) {
+        true => {
+            driver.busy = true;
+            Ok(())
+        }
+        false => driver.wait(),
+    }
 }
 
 /// # Safety
@@ -65,6 +77,7 @@ unsafe fn to_host(driver: &mut Driver, to: *mut c_void, from: DevicePointer, byt
 }
 
 fn within(driver: &mut Driver, to: DevicePointer, from: DevicePointer, bytes: usize) -> Result<(), Code> {
+    driver.busy = true;
     if begin(driver, bytes)? {
         let (from, offset) = range(driver, "copy from", from, bytes)?;
         let cut = from.cut(offset, bytes);
@@ -76,6 +89,7 @@ fn within(driver: &mut Driver, to: DevicePointer, from: DevicePointer, bytes: us
 
 fn fill(driver: &mut Driver, to: DevicePointer, pattern: &[u8], count: usize) -> Result<(), Code> {
     let bytes = pattern.len().checked_mul(count).ok_or(Code::InvalidValue)?;
+    driver.busy = true;
     if begin(driver, bytes)? {
         if !to.is_multiple_of(pattern.len() as u64) {
             return Err(Code::InvalidValue);
@@ -93,7 +107,10 @@ fn fill(driver: &mut Driver, to: DevicePointer, pattern: &[u8], count: usize) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD_v2(to: DevicePointer, from: *const c_void, bytes: usize) -> Status {
     // SAFETY: as the caller promises.
-    call(Needs::Context, |driver| unsafe { to_device(driver, to, from, bytes) })
+    call(Needs::Context, |driver| unsafe {
+        driver.wait()?;
+        to_device(driver, to, from, bytes)
+    })
 }
 
 /// Host to device, on a stream.
@@ -110,6 +127,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     // SAFETY: as the caller promises.
     call(Needs::Context, |driver| unsafe {
         driver.check_stream(stream)?;
+        wait_unless_pinned(driver, from)?;
         to_device(driver, to, from, bytes)
     })
 }
@@ -121,7 +139,10 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH_v2(to: *mut c_void, from: DevicePointer, bytes: usize) -> Status {
     // SAFETY: as the caller promises.
-    call(Needs::Context, |driver| unsafe { to_host(driver, to, from, bytes) })
+    call(Needs::Context, |driver| unsafe {
+        driver.wait()?;
+        to_host(driver, to, from, bytes)
+    })
 }
 
 /// Device to host, on a stream.
@@ -138,6 +159,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     // SAFETY: as the caller promises.
     call(Needs::Context, |driver| unsafe {
         driver.check_stream(stream)?;
+        wait_unless_pinned(driver, to)?;
         to_host(driver, to, from, bytes)
     })
 }

@@ -1,4 +1,5 @@
-//! The device: there is one, or none. It has the limits of compute capability 7.5, the oldest that the kernels are for.
+//! The device: there is one, or none. It has the limits of compute capability 7.5, the oldest that
+//! the kernels are for, whatever capability it is said to have.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -118,16 +119,16 @@ pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, device: Device) 
 /// `value` is null or points to room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: Device) -> Status {
-    call(Needs::Init, |_| {
+    call(Needs::Init, |driver| {
         check(device)?;
-        let found = attribute_value(attribute).ok_or(Code::InvalidValue)?;
+        let found = attribute_value(attribute, driver.settings.capability as c_int).ok_or(Code::InvalidValue)?;
         // SAFETY: as the caller promises.
         unsafe { give(value, found) }
     })
 }
 
 /// The numbers are those of `CUdevice_attribute`.
-fn attribute_value(attribute: c_uint) -> Option<c_int> {
+fn attribute_value(attribute: c_uint, capability: c_int) -> Option<c_int> {
     Some(match attribute {
         1 => 1024,                    // MAX_THREADS_PER_BLOCK
         2 | 3 => 1024,                // MAX_BLOCK_DIM_X, _Y
@@ -149,8 +150,8 @@ fn attribute_value(attribute: c_uint) -> Option<c_int> {
         38 => 4 << 20,                // L2_CACHE_SIZE
         39 => 1024,                   // MAX_THREADS_PER_MULTIPROCESSOR
         41 => 1,                      // UNIFIED_ADDRESSING
-        75 => 7,                      // COMPUTE_CAPABILITY_MAJOR
-        76 => 5,                      // COMPUTE_CAPABILITY_MINOR
+        75 => capability / 10,        // COMPUTE_CAPABILITY_MAJOR
+        76 => capability % 10,        // COMPUTE_CAPABILITY_MINOR
         81 => 64 << 10,               // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         82 => 64 << 10,               // MAX_REGISTERS_PER_MULTIPROCESSOR
         83 | 95 => 0,                 // MANAGED_MEMORY, COOPERATIVE_LAUNCH

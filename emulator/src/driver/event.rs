@@ -46,13 +46,19 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Status {
 /// Whether the event has happened: one that was recorded has.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventQuery(event: Handle) -> Status {
-    call(Needs::Context, |driver| moment(driver, event).map(|_| ()))
+    call(Needs::Context, |driver| {
+        moment(driver, event)?;
+        driver.tell()
+    })
 }
 
 /// Waits for the event.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventSynchronize(event: Handle) -> Status {
-    call(Needs::Context, |driver| moment(driver, event).map(|_| ()))
+    call(Needs::Context, |driver| {
+        moment(driver, event)?;
+        driver.wait()
+    })
 }
 
 /// Milliseconds of this machine between two events; they say nothing of a GPU.

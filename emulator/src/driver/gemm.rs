@@ -65,12 +65,16 @@ pub unsafe extern "C" fn emulator_gemm(gemm: *const Gemm) -> Status {
             driver.report("a product of cuBLAS fails, as was asked for");
             return Err(Code::LaunchOutOfResources);
         }
+        driver.busy = true;
+        if driver.sticky.is_some() {
+            return Ok(());
+        }
         match run(driver, &gemm) {
             Ok(()) => Ok(()),
             Err(report) => {
                 driver.report(format!("cuBLAS: {report}"));
                 driver.sticky = Some(Code::IllegalAddress);
-                Err(Code::IllegalAddress)
+                driver.tell()
             }
         }
     })

@@ -10,7 +10,7 @@ use crate::faults::Mistake;
 use crate::machine::{self, Launch};
 use crate::program::Program;
 
-/// Runs a kernel. A fault is told by the next call that needs the context.
+/// Runs a kernel. A fault is told by the next call that waits, and by every call after that.
 ///
 /// # Safety
 /// `parameters` points to a pointer for each parameter of the kernel, each to a value of its size.
@@ -52,6 +52,12 @@ pub unsafe extern "C" fn cuLaunchKernel(
         }
         // SAFETY: as the caller promises.
         let parameters = unsafe { gather(&function.program, parameters) }?;
+        driver.busy = true;
+        driver.kernels.insert(function.program.name.clone());
+        // After a kernel that failed no other runs, which nobody has told yet.
+        if driver.sticky.is_some() {
+            return Ok(());
+        }
         let launch = Launch {
             program: &function.program,
             grid,

@@ -43,10 +43,13 @@ pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut DevicePointer, bytes: usize
     call(Needs::Context, |driver| unsafe { give(address, allocate(driver, bytes)?) })
 }
 
-/// Gives memory back.
+/// Gives memory back, once the work that may use it is done.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(address: DevicePointer) -> Status {
-    call(Needs::Context, |driver| free(driver, address))
+    call(Needs::Context, |driver| {
+        driver.wait()?;
+        free(driver, address)
+    })
 }
 
 /// Allocates memory from the pool, whose bytes a real driver does not account for exactly.
@@ -75,6 +78,12 @@ pub extern "C" fn cuMemFreeAsync(address: DevicePointer, stream: Handle) -> Stat
 
 /// Sizes of the host's allocations by their addresses.
 static HOST: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
+
+/// Whether memory of the host is such that the device copies it while the host goes on.
+pub(super) fn is_pinned(memory: *const c_void) -> bool {
+    let host = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    host.iter().any(|(start, layout)| (memory as usize).wrapping_sub(*start) < layout.size())
+}
 
 /// Allocates memory of the host that the device can copy fast.
 ///

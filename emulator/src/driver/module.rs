@@ -55,8 +55,9 @@ fn load(driver: &mut Driver, source: &str) -> Result<usize, Code> {
         driver.report(format!("PTX {major}.{minor} needs a driver of version {needed}, and this one is {has}"));
         return Err(Code::UnsupportedPtxVersion);
     }
-    if module.target > 75 {
-        driver.report(format!("the module is for sm_{}, and the device is sm_75", module.target));
+    let capability = driver.settings.capability;
+    if module.target > capability {
+        driver.report(format!("the module is for sm_{}, and the device is sm_{capability}", module.target));
         return Err(Code::NoBinaryForGpu);
     }
     let variables = place(driver, &module)?;

@@ -1,7 +1,7 @@
 //! The state of the driver and of its one device.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -25,6 +25,12 @@ pub struct Driver {
     pub(super) events: HashMap<usize, Option<Instant>>,
     /// The error that the context ends with.
     pub(super) sticky: Option<Code>,
+    /// Whether a call has told that error, so that every call tells it from there on.
+    pub(super) told: bool,
+    /// Whether the device was given work since a call last waited for it.
+    pub(super) busy: bool,
+    /// The names of the kernels that were launched.
+    pub(super) kernels: BTreeSet<String>,
     pub(super) reports: Vec<String>,
     next: usize,
 }
@@ -64,6 +70,9 @@ impl Driver {
             streams: HashSet::new(),
             events: HashMap::new(),
             sticky: None,
+            told: false,
+            busy: false,
+            kernels: BTreeSet::new(),
             reports: Vec::new(),
             next: 0x1000,
         }
@@ -75,7 +84,7 @@ impl Driver {
         *self = Driver { next, ..Driver::new(settings) };
     }
 
-    pub(super) fn check(&self, needs: Needs) -> Result<(), Code> {
+    pub(super) fn check(&mut self, needs: Needs) -> Result<(), Code> {
         if needs == Needs::Nothing {
             return Ok(());
         }
@@ -89,11 +98,26 @@ impl Driver {
             if self.context.is_none() || self.context != Some(current()) {
                 return Err(Code::InvalidContext);
             }
-            if let Some(code) = self.sticky {
-                return Err(code);
+            if self.told {
+                return self.tell();
             }
         }
         Ok(())
+    }
+
+    /// Tells whether a kernel has failed.
+    pub(super) fn tell(&mut self) -> Result<(), Code> {
+        self.told = self.sticky.is_some();
+        self.sticky.map_or(Ok(()), Err)
+    }
+
+    /// A call that waits for all work, which tells whether a kernel has failed.
+    pub(super) fn wait(&mut self) -> Result<(), Code> {
+        let accounting = self.global.accounting_mut();
+        accounting.waits += 1;
+        accounting.waits_for_work += u64::from(self.busy);
+        self.busy = false;
+        self.tell()
     }
 
     /// A handle that was never given before.
@@ -124,7 +148,7 @@ impl Driver {
     pub(super) fn end_context(&mut self) {
         self.context = None;
         self.retained = 0;
-        self.sticky = None;
+        (self.sticky, self.told, self.busy) = (None, false, false);
         self.modules.clear();
         self.functions.clear();
         self.streams.clear();

@@ -44,13 +44,19 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Status {
 /// Waits for the stream's work, which tells whether a kernel failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(stream: Handle) -> Status {
-    call(Needs::Context, |driver| driver.check_stream(stream))
+    call(Needs::Context, |driver| {
+        driver.check_stream(stream)?;
+        driver.wait()
+    })
 }
 
 /// Whether the stream's work is done: it is.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> Status {
-    call(Needs::Context, |driver| driver.check_stream(stream))
+    call(Needs::Context, |driver| {
+        driver.check_stream(stream)?;
+        driver.tell()
+    })
 }
 
 /// The stream waits for an event, which has always happened.

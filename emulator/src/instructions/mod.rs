@@ -6,6 +6,8 @@ mod bits;
 mod compare;
 mod convert;
 mod float;
+#[cfg(test)]
+mod forms;
 mod half;
 mod integer;
 mod memory;

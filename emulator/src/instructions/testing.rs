@@ -20,13 +20,22 @@ pub struct Kernel {
     global: Vec<u8>,
     unwritten: Range<usize>,
     shared: u32,
+    parameters: Vec<u8>,
 }
 
 impl Kernel {
     /// Instructions that find nothing.
     pub fn new(code: &str) -> Kernel {
         let code = code.replace("%fd", "%rd").replace("%f", "%r");
-        Kernel { code, narrow: Vec::new(), wide: Vec::new(), global: Vec::new(), unwritten: 0..0, shared: 0 }
+        Kernel {
+            code,
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            global: Vec::new(),
+            unwritten: 0..0,
+            shared: 0,
+            parameters: Vec::new(),
+        }
     }
 
     /// What the registers hold, from the first on.
@@ -50,6 +59,12 @@ impl Kernel {
     /// Bytes of shared memory.
     pub fn shared(mut self, bytes: u32) -> Kernel {
         self.shared = bytes;
+        self
+    }
+
+    /// The bytes of the parameters, which begin at `[0]`.
+    pub fn parameters(mut self, bytes: &[u8]) -> Kernel {
+        self.parameters = bytes.to_vec();
         self
     }
 
@@ -85,7 +100,7 @@ impl Kernel {
             program: &program,
             grid: [1; 3],
             block: [32, 1, 1],
-            parameters: Vec::new(),
+            parameters: self.parameters.clone(),
             shared_bytes: self.shared,
             global: &global,
             reversed: false,

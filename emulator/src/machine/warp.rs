@@ -142,11 +142,11 @@ impl Warp {
                     Operation::Load(load) => load.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Store(store) => store.execute(registers, mask, &mut memories).map_err(fail)?,
                     Operation::Atomic(atomic) => atomic.execute(registers, mask, &mut memories).map_err(fail)?,
+                    Operation::Branch(_) | Operation::Exit if self.issued + issued > launch.limit => {
+                        let lane = mask.trailing_zeros() as usize;
+                        return Err((Trouble { lane, mistake: Mistake::TooLong(launch.limit) }, at));
+                    }
                     Operation::Branch(target) => {
-                        if self.issued + issued > launch.limit {
-                            let lane = mask.trailing_zeros() as usize;
-                            return Err((Trouble { lane, mistake: Mistake::TooLong(launch.limit) }, at));
-                        }
                         if mask != group {
                             lanes(mask).for_each(|lane| self.places[lane] = *target);
                             group &= !mask;

@@ -25,6 +25,11 @@ pub struct Accounting {
     pub launches: u64,
     /// Copies between host and device, or within the device.
     pub copies: u64,
+    /// Calls in which the host waits for whatever the device was given before: copies between host and device, but for
+    /// asynchronous ones of pinned memory; synchronizations; memory given back, but to the pool.
+    pub waits: u64,
+    /// Those of them before which the device was given work that no call had waited for.
+    pub waits_for_work: u64,
     /// Instructions that threads ran.
     pub instructions: u64,
 }

@@ -3,7 +3,7 @@
 //! The kernels are CUDA C++ in `runtime/kernels`, compiled to PTX that is committed; libraries are loaded when the program
 //! runs, so that it builds without a toolkit and without a card. The arena is one plain allocation of exactly the planned
 //! bytes; every operand is its base and an offset of the plan. All work is done in order on one stream. A step allocates
-//! nothing and waits for nothing, until the host reads the loss. See `docs/cuda.md`.
+//! nothing, and waits for the card's work once, when the host reads the loss. See `docs/cuda.md`.
 //!
 //! To add a layer, write its kernels, its file, and a row in `forward` and `backward` below.
 

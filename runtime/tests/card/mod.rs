@@ -33,6 +33,38 @@ impl Card {
         self.emulator.as_ref()
     }
 
+    /// The emulator's controls, for a test that can't do without. On a real card it says which test is left out and why, in
+    /// a line that `tests/gpu.sh` counts.
+    pub fn emulator_or_skip(&self, why: &str) -> Option<&Session> {
+        if self.emulator.is_none() {
+            println!("\nskipped: {}: {why}", std::thread::current().name().unwrap_or("a test"));
+        }
+        self.emulator.as_ref()
+    }
+
+    /// Runs something with the last thread first, the last block first, and races between blocks a fault; on a real card, as
+    /// it comes.
+    pub fn backwards<T>(&self, run: impl FnOnce() -> T) -> T {
+        let set = |on| {
+            if let Some(emulator) = &self.emulator {
+                emulator.set_reversed(on);
+                emulator.set_races(on);
+            }
+        };
+        set(true);
+        let result = run();
+        set(false);
+        result
+    }
+
+    /// Fails where the emulator did not start a kernel in this test.
+    pub fn assert_started(&self, kernels: &[&str]) {
+        let started = self.emulator.as_ref().map(Session::kernels);
+        for kernel in kernels {
+            assert!(started.as_ref().is_none_or(|started| started.iter().any(|name| name == kernel)), "no `{kernel}`");
+        }
+    }
+
     /// The test makes things fail, which the emulator then reports.
     pub fn expect_reports(&self) {
         self.expects_reports.set(true);
