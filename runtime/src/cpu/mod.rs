@@ -15,6 +15,7 @@ mod convolution;
 mod correlation;
 mod crew;
 mod depthwise;
+mod direct;
 mod dropout;
 mod gather;
 mod groupnorm;
