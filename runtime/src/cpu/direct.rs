@@ -100,7 +100,7 @@ pub fn correlate<P: Place>(target: &Target<P>, kernel: &impl Left, columns: &Col
     let (layout, rows, depth) = (Layout::new(columns), kernel.rows(), columns.rows());
     // A row of results is some vectors.
     let vectors = x.count.div_ceil(LANES);
-    let each = samples.div_ceil(TASKS);
+    let each = samples.div_ceil(TASKS).max(1);
     parallel::for_each(samples.div_ceil(each), |task| {
         let mut frame = Aligned([const { MaybeUninit::uninit() }; ELEMENTS + LANES]);
         let frame = zeros(&mut frame.0[..layout.elements()]);
@@ -173,7 +173,8 @@ pub fn kernel_gradient<'m, P: Place>(
 type Sums = [[f32; WIDTH]; MOST_DEPTH];
 
 /// Adds the products of some samples. A map's results are laid out as they lie in the frame, with zeros between rows, so that the
-/// taps of a row of the kernel are neighbours everywhere.
+/// taps of a row of the kernel are neighbours everywhere. (Where an image is not finite, these zeros make more of the gradient
+/// NaN than the sum itself would.)
 fn add_samples<'m>(
     map: &impl Fn(usize) -> &'m [f32],
     columns: &Columns,
