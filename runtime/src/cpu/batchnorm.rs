@@ -5,9 +5,7 @@ use plimsoll_plan::schedule::{Role, StepKind};
 
 use super::channels::Channels;
 use super::moments::{Line, Moments};
-use super::parallel;
-use super::step::Step;
-use super::vector::wide;
+use super::step::{Gradients, Pair, Step};
 
 /// The layer's tensors: factor and offset, if it has them, come before the running statistics.
 struct Tensors<'a> {
@@ -74,34 +72,21 @@ fn train(layer: &BatchNorm, step: &Step) {
     for first in (0..channels.count).step_by(BLOCK) {
         let mut statistics = [[0.0; 2]; BLOCK];
         let statistics = &mut statistics[..BLOCK.min(channels.count - first)];
-        let together = channels.side_by_side();
-        parallel::chunks(statistics, together, |i, statistics| {
-            let (x, first) = (pair.from(), first + i * together);
-            let mut means = [[0.0]; BLOCK];
-            let means = &mut means[..statistics.len()];
-            channels.sums(first, [x, x], |_| 0.0, |_, x, _| [x], means);
-            means.iter_mut().for_each(|[mean]| *mean /= count);
-            let mut squares = [[0.0]; BLOCK];
-            let squares = &mut squares[..statistics.len()];
-            channels.sums(
-                first,
-                [x, x],
-                |channel| means[channel - first][0],
-                |mean, x, _| [(x - mean) * (x - mean)],
-                squares,
-            );
-            for (statistics, ([mean], [squares])) in statistics.iter_mut().zip(means.iter().zip(squares)) {
-                *statistics = [*mean, *squares / count];
-            }
-        });
         let whole = 0..pair.len();
-        pair.part(whole).chunks(channels.sample(), |_, mut sample| {
-            wide(|| {
-                for (i, &[mean, variance]) in statistics.iter().enumerate() {
-                    let line = tensors.line(first + i, Moments::new(mean, variance, layer.eps).rounded());
-                    let plane = (first + i) * channels.positions..(first + i + 1) * channels.positions;
-                    sample.part(plane).map(|_, x| line.at(x));
-                }
+        channels.blocks(pair.part(whole), first, statistics, |first, block, statistics| {
+            // The sums are those of differences from some element, so that a mean that is large beside the deviation does not
+            // take the variance's digits.
+            let center = |channel: usize| f64::from(block.first_element(channel));
+            block.sums(None, center, |center, x, _| [x - center, (x - center) * (x - center)], statistics);
+            for (i, statistics) in statistics.iter_mut().enumerate() {
+                let [mean, square] = statistics.map(|sum| sum / count);
+                let variance = square - mean * mean;
+                *statistics = [center(first + i) + mean, if variance < 0.0 { 0.0 } else { variance }];
+            }
+            block.map(|channel| {
+                let [mean, variance] = statistics[channel - first];
+                let line = tensors.line(channel, Moments::new(mean, variance, layer.eps).rounded());
+                move |x| line.at(x)
             });
         });
         for (i, &[mean, variance]) in statistics.iter().enumerate() {
@@ -128,36 +113,37 @@ fn move_towards(running: &mut f32, value: f64, momentum: f64) {
 /// `dx = w rstd (dy - mean(dy) - z mean(dy z))`.
 pub fn backward(step: &Step) {
     let channels = Channels::of(step.output());
-    let gradients = step.gradients();
     let x = step.read::<f32>(Role::Input(0));
     let (mean, rstd) = (step.read::<f32>(Role::Saved(0)), step.read::<f32>(Role::Saved(1)));
-    let (sums, products) = step.write::<f32>(Role::Workspace).split_at_mut(channels.count);
-    let dy = gradients.output();
-    let together = channels.side_by_side();
-    parallel::chunks2((sums, together), (products, together), |i, sums, products| {
-        let first = i * together;
+    let weight = step.read_if::<f32>(Role::Parameter(0));
+    let count = (x.len() / channels.count) as f32;
+    // Of each channel, the sums of `dy` and `dy z`.
+    let sums = step.write::<f32>(Role::Workspace).as_chunks_mut::<2>().0;
+    let (dy, wants_input) = match step.gradients() {
+        Gradients::Both(pair) => (pair, true),
+        Gradients::Output(from) => (Pair::Apart { from, to: &mut [], adds: false }, false),
+    };
+    channels.blocks(dy, 0, sums, |first, block, sums| {
         let mut both = [[0.0; 2]; BLOCK];
         let both = &mut both[..sums.len()];
         let center = |channel: usize| f64::from(mean[channel]);
-        channels.sums(first, [dy, x], center, |center, dy, x| [dy, dy * (x - center)], both);
-        for (i, ((sum, product), both)) in sums.iter_mut().zip(products).zip(both).enumerate() {
-            *sum = both[0] as f32;
-            *product = (both[1] * f64::from(rstd[first + i])) as f32;
+        block.sums(Some(x), center, |center, dy, x| [dy, dy * (x - center)], both);
+        for (i, (sums, [sum, product])) in sums.iter_mut().zip(both).enumerate() {
+            *sums = [*sum as f32, (*product * f64::from(rstd[first + i])) as f32];
+        }
+        if wants_input {
+            block.zip(x, |channel| {
+                let [sum, product] = sums[channel - first];
+                let (mean, rstd) = (mean[channel], rstd[channel]);
+                let factor = weight.map_or(1.0, |weight| weight[channel]) * rstd;
+                let (offset, slope) = (sum / count, product / count * rstd);
+                move |dy, x| factor * (dy - offset - (x - mean) * slope)
+            });
         }
     });
-    for (role, sums) in [(Role::ParameterGradient(0), &*products), (Role::ParameterGradient(1), &*sums)] {
+    for (role, which) in [(Role::ParameterGradient(0), 1), (Role::ParameterGradient(1), 0)] {
         if let Some(gradient) = step.gradient(role) {
-            gradient.iter_mut().zip(sums).for_each(|(gradient, sum)| *gradient += sum);
+            gradient.iter_mut().zip(&*sums).for_each(|(gradient, sums)| *gradient += sums[which]);
         }
-    }
-    let count = (x.len() / channels.count) as f32;
-    let weight = step.read_if::<f32>(Role::Parameter(0));
-    if let Some(dx) = gradients.input() {
-        channels.zip(dx, x, |channel| {
-            let (mean, rstd) = (mean[channel], rstd[channel]);
-            let factor = weight.map_or(1.0, |weight| weight[channel]) * rstd;
-            let (offset, slope) = (sums[channel] / count, products[channel] / count * rstd);
-            move |dy, x| factor * (dy - offset - (x - mean) * slope)
-        });
     }
 }

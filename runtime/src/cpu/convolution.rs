@@ -16,13 +16,13 @@ use std::ops::Range;
 use plimsoll_plan::layers::window::Window;
 
 use super::correlation::{Grid, Run};
-use super::gather::Pieces;
+use super::gather::{Pieces, gather};
 use super::microkernel::{HEIGHT, WIDTH};
 use super::product::{
-    Block, COLUMNS, DEPTH, Left, LeftTile, Place, Right, Rows, Start, Target, copy_strided, product, product_in_parts,
-    transpose,
+    Block, COLUMNS, DEPTH, Left, LeftTiles, PANELS, Place, Right, Rows, Start, Target, copy_column, product,
+    product_in_parts, transpose, transpose_tile,
 };
-use super::{depthwise, parallel, vector};
+use super::{depthwise, direct, parallel, vector};
 
 /// The sizes of a convolution.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,7 @@ pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], s
             channels: g.channels,
             row: g.rows(),
             channel: g.taps(),
+            taps: g.taps(),
             width: g.kernel[1],
         };
         let columns = columns(g, grid, image, group);
@@ -146,7 +147,16 @@ pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], s
         // SAFETY: results have positions of their own, and maps planes of their own.
         let target =
             unsafe { Target::new(map, [g.maps, grid.results()], g.positions(), places, start.part(group, g.maps)) };
-        product(target, &kernel, &columns);
+        multiply(target, &kernel, &columns);
+    }
+}
+
+/// `target = kernel * columns`, by the way that suits their sizes.
+fn multiply(target: Target<Places>, kernel: &Kernel, columns: &Columns) {
+    if direct::suits(kernel.rows, columns) {
+        direct::correlate(&target, kernel, columns);
+    } else {
+        product(target, kernel, columns);
     }
 }
 
@@ -194,6 +204,7 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
                 channels: g.maps,
                 row: g.taps(),
                 channel: g.rows(),
+                taps: g.taps(),
                 width: g.kernel[1],
             };
             let columns = Columns {
@@ -209,7 +220,7 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
             let start = start.part(group, g.channels);
             // SAFETY: results have pixels of their own, and channels planes of their own.
             let target = unsafe { Target::new(image, [g.channels, grid.results()], g.pixels(), places, start) };
-            product(target, &kernel, &columns);
+            multiply(target, &kernel, &columns);
         }
     }
 }
@@ -252,7 +263,12 @@ pub fn kernel_gradient(
         let target = unsafe { Target::new(dkernel, [rows.len(), columns.columns()], g.rows(), taps, start) };
         // As many parts as all rows of the group have room for, so that each row is summed alike however few there are.
         let parts = room.len() / (g.maps * columns.columns());
-        product_in_parts(target, &maps, &columns, parts, room);
+        if direct::suits(g.maps, &columns.0) {
+            let map = |sample: usize| &maps.elements[sample * size..];
+            direct::kernel_gradient(&target, map, &columns.0, parts, room);
+        } else {
+            product_in_parts(target, &maps, &columns, parts, room);
+        }
     }
 }
 
@@ -280,22 +296,22 @@ impl Left for Maps<'_> {
         false
     }
 
-    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+    fn tiles<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTiles) -> Rows<'a> {
         let (mut sample, mut position) = (depth.start / self.positions, depth.start % self.positions);
         let at = |sample: usize, row: usize| &self.elements[sample * self.sample + row * self.positions..];
         if position + depth.len() <= self.positions {
-            return Rows { elements: &at(sample, rows.start)[position..], row: self.positions, column: 1 };
+            return Rows::in_place(&at(sample, rows.start)[position..], self.positions);
         }
         if self.positions < WIDTH {
             // Across many samples.
-            for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
-                copy_strided(&at(sample, rows.start)[position..], self.positions, &mut to[..rows.len()]);
+            for k in 0..depth.len() {
+                copy_column(&at(sample, rows.start)[position..], self.positions, rows.len(), k, copy);
                 position += 1;
                 if position == self.positions {
                     (sample, position) = (sample + 1, 0);
                 }
             }
-            return Rows { elements: copy, row: 1, column: HEIGHT };
+            return Rows::columns(copy);
         }
         // Across some samples.
         let mut done = 0;
@@ -307,7 +323,7 @@ impl Left for Maps<'_> {
             done += length;
             (sample, position) = (sample + 1, 0);
         }
-        Rows { elements: copy, row: DEPTH, column: 1 }
+        Rows::in_place(copy, DEPTH)
     }
 }
 
@@ -324,7 +340,7 @@ impl Right for Transposed<'_> {
         for first in depth.clone().step_by(WIDTH) {
             let positions = first..depth.end.min(first + WIDTH);
             let rows = &mut rows[..columns.len() * WIDTH];
-            self.0.write(columns.clone(), positions.clone(), rows);
+            self.0.write::<1>(columns.clone(), positions.clone(), rows);
             // SAFETY: `write` has written all of them.
             let rows = unsafe { rows.assume_init_ref() };
             for (rows, panel) in rows.chunks(WIDTH * WIDTH).zip(block.chunks_exact_mut(depth.len() * WIDTH)) {
@@ -357,36 +373,40 @@ impl Place for Taps<'_> {
 }
 
 /// The columns of a source: a row for each channel and tap, a column for each result.
-struct Columns<'a> {
-    grid: Grid,
+pub struct Columns<'a> {
+    pub grid: Grid,
     /// From the first channel of the group on.
-    source: &'a [f32],
-    channels: usize,
+    pub source: &'a [f32],
+    pub channels: usize,
     /// Elements from sample to sample.
-    sample: usize,
+    pub sample: usize,
     /// Elements from channel to channel, and from row to row.
-    channel: usize,
-    width: usize,
+    pub channel: usize,
+    pub width: usize,
 }
 
 impl Columns<'_> {
-    fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.channels * self.grid.taps()
     }
 
-    /// Writes some rows in up to [`WIDTH`] columns, as rows of [`WIDTH`] elements, zeros after the last column.
-    fn write(&self, rows: Range<usize>, columns: Range<usize>, to: &mut Block) {
+    /// Writes some rows in the columns of up to `MOST` panels, panel after panel, as rows of [`WIDTH`] elements, zeros after the last
+    /// column.
+    fn write<const MOST: usize>(&self, rows: Range<usize>, columns: Range<usize>, to: &mut Block) {
         let Grid { y, x, .. } = &self.grid;
         let taps = self.grid.taps();
-        let mut all = [Run::default(); WIDTH];
-        let mut count = 0;
-        for run in self.grid.runs(columns) {
-            all[count] = run;
-            count += 1;
+        let panels = columns.len().div_ceil(WIDTH);
+        let (mut runs, mut counts) = ([[Run::default(); WIDTH]; MOST], [0; MOST]);
+        for (i, first) in columns.clone().step_by(WIDTH).enumerate() {
+            for run in self.grid.runs(first..columns.end.min(first + WIDTH)) {
+                runs[i][counts[i]] = run;
+                counts[i] += 1;
+            }
         }
         // A tap has a row for each channel, but for the first and the last channels perhaps.
         let [(first, before), (last, until)] = [rows.start, rows.end].map(|row| (row / taps, row % taps));
-        let mut pieces = Pieces::new(x.step);
+        let mut pieces = [Pieces::new(x.step); MOST];
+        let pieces = &mut pieces[..panels];
         for ty in 0..y.taps {
             let (inside_y, start_y) = (y.inside(ty), y.start(ty));
             for tx in 0..x.taps {
@@ -396,22 +416,25 @@ impl Columns<'_> {
                     continue;
                 }
                 let (inside_x, start_x) = (x.inside(tx), x.start(tx));
-                pieces.clear();
-                let mut lane = 0;
-                for run in &all[..count] {
-                    let from = inside_x.start.max(run.x);
-                    let end = inside_x.end.min(run.x + run.length);
-                    if inside_y.contains(&run.y) && from < end {
-                        let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
-                        let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
-                        let at = run.sample * self.sample + at_y * self.width + at_x;
-                        pieces.push(lane + from - run.x..lane + end - run.x, at);
+                for (pieces, (runs, count)) in pieces.iter_mut().zip(runs.iter().zip(&counts)) {
+                    pieces.clear();
+                    let mut lane = 0;
+                    for run in &runs[..*count] {
+                        let from = inside_x.start.max(run.x);
+                        let end = inside_x.end.min(run.x + run.length);
+                        if inside_y.contains(&run.y) && from < end {
+                            let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
+                            let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
+                            let at = run.sample * self.sample + at_y * self.width + at_x;
+                            pieces.push(lane + from - run.x..lane + end - run.x, at);
+                        }
+                        lane += run.length;
                     }
-                    lane += run.length;
                 }
                 let to = &mut to[(channels.start * taps + tap - rows.start) * WIDTH..];
                 let source = &self.source[channels.start * self.channel..];
-                pieces.gather(source, self.channel, channels.len(), to, taps * WIDTH);
+                let apart = [taps * WIDTH, rows.len() * WIDTH];
+                gather(pieces, source, [self.channel, channels.len()], to, apart);
             }
         }
     }
@@ -423,10 +446,7 @@ impl Right for Columns<'_> {
     }
 
     fn pack(&self, depth: Range<usize>, columns: Range<usize>, block: &mut Block) {
-        let panels = block.chunks_exact_mut(depth.len() * WIDTH);
-        for (first, panel) in columns.clone().step_by(WIDTH).zip(panels) {
-            self.write(depth.clone(), first..columns.end.min(first + WIDTH), panel);
-        }
+        self.write::<PANELS>(depth, columns, block);
     }
 }
 
@@ -440,7 +460,8 @@ struct Kernel<'a> {
     /// Elements from row to row, and from channel to channel.
     row: usize,
     channel: usize,
-    /// Taps in a row of the window.
+    /// Taps of the window, and those in a row of it.
+    taps: usize,
     width: usize,
 }
 
@@ -455,27 +476,47 @@ impl Left for Kernel<'_> {
 
     /// Unless each row is contiguous.
     fn copies(&self) -> bool {
-        let g = self.grid;
-        let is_whole = g.taps() == self.channel && [g.x.tap, g.y.tap] == [0, 0] && [g.x.period, g.y.period] == [1, 1];
-        !is_whole
+        !(self.has_all_taps() && self.channel == self.taps)
     }
 
-    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+    fn tiles<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTiles) -> Rows<'a> {
         let elements = &self.elements[rows.start * self.row..];
         if !self.copies() {
-            return Rows { elements: &elements[depth.start..], row: self.row, column: 1 };
+            return Rows::in_place(&elements[depth.start..], self.row);
         }
         let taps = self.grid.taps();
-        let (mut channel, mut tap) = (depth.start / taps, depth.start % taps);
-        for to in copy.chunks_exact_mut(HEIGHT).take(depth.len()) {
-            let from = &elements[channel * self.channel + self.grid.tap(tap, self.width)..];
-            copy_strided(from, self.row, &mut to[..rows.len()]);
-            tap += 1;
-            if tap == taps {
-                (channel, tap) = (channel + 1, 0);
+        let mut k = 0;
+        while k < depth.len() {
+            let (channel, tap) = ((depth.start + k) / taps, (depth.start + k) % taps);
+            let elements = &elements[channel * self.channel..];
+            let taps = tap..taps.min(tap + depth.len() - k);
+            if self.has_all_taps() && taps.len() > 1 {
+                // The taps of a row are neighbours.
+                let tiles = copy.chunks_exact_mut(HEIGHT * DEPTH);
+                for (first, tile) in (0..rows.len()).step_by(HEIGHT).zip(tiles) {
+                    let height = (rows.len() - first).min(HEIGHT);
+                    let from = &elements[first * self.row + taps.start..];
+                    transpose_tile(from, self.row, [height, taps.len()], &mut tile[k * HEIGHT..]);
+                }
+            } else {
+                for (i, tap) in taps.clone().enumerate() {
+                    let from = &elements[self.grid.tap(tap, self.width)..];
+                    copy_column(from, self.row, rows.len(), k + i, copy);
+                }
             }
+            k += taps.len();
         }
-        Rows { elements: copy, row: 1, column: HEIGHT }
+        Rows::columns(copy)
+    }
+}
+
+impl Kernel<'_> {
+    /// Whether no tap is left out.
+    fn has_all_taps(&self) -> bool {
+        let Grid { y, x, .. } = self.grid;
+        (self.grid.taps(), x.taps) == (self.taps, self.width)
+            && [x.tap, y.tap] == [0, 0]
+            && [x.period, y.period] == [1, 1]
     }
 }
 
@@ -514,6 +555,69 @@ pub fn bias_gradient(map: &[f32], dbias: &mut [f32], size: usize) {
 mod tests {
     use super::*;
 
+    fn value(i: usize) -> f32 {
+        ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0
+    }
+
+    /// All three products against plain loops: few maps, which are done without columns, and many; added to what is there.
+    #[test]
+    fn products_are_sums_over_taps() {
+        let samples = if cfg!(miri) { 2 } else { 19 };
+        for (groups, channels, maps, size, kernel, stride, padding, dilation) in [
+            (1, 1, 6, [9, 12], [5, 5], [1, 1], [2, 2], [1, 1]),
+            (1, 6, 14, [14, 14], [5, 5], [1, 1], [0, 0], [1, 1]),
+            (2, 3, 4, [5, 17], [3, 2], [1, 1], [1, 3], [2, 1]),
+            (1, 2, 5, [1, 40], [1, 7], [1, 1], [0, 9], [1, 3]),
+            (1, 3, 33, [6, 11], [3, 3], [1, 1], [1, 1], [1, 1]),
+            (1, 3, 5, [9, 21], [3, 3], [2, 2], [1, 1], [1, 1]),
+            (1, 2, 5, [8, 36], [2, 4], [1, 3], [0, 2], [1, 1]),
+        ] {
+            let count = |axis: usize| {
+                let reach: usize = (kernel[axis] - 1) * dilation[axis] + 1;
+                (size[axis] + 2 * padding[axis] - reach) / stride[axis] + 1
+            };
+            let map = [count(0), count(1)];
+            let g = Geometry { groups, channels, maps, image: size, map, kernel, stride, padding, dilation };
+            let image: Vec<f32> = (0..samples * groups * channels * g.pixels()).map(value).collect();
+            let maps: Vec<f32> = (0..samples * groups * maps * g.positions()).map(|i| value(i + 3)).collect();
+            let weight: Vec<f32> = (0..g.kernel_rows() * g.rows()).map(|i| value(i + 7)).collect();
+            let mut expected = [vec![0.5f64; maps.len()], vec![0.5; image.len()], vec![0.5; weight.len()]];
+            for sample in 0..samples {
+                for row in 0..g.kernel_rows() {
+                    for (y, x) in (0..map[0]).flat_map(|y| (0..map[1]).map(move |x| (y, x))) {
+                        let to = (sample * g.kernel_rows() + row) * g.positions() + y * map[1] + x;
+                        for (c, tap) in (0..channels).flat_map(|c| (0..g.taps()).map(move |tap| (c, tap))) {
+                            let taps = [tap / kernel[1], tap % kernel[1]];
+                            let inside = |axis: usize, at: usize| g.inside(axis, taps[axis]).contains(&at);
+                            if inside(0, y) && inside(1, x) {
+                                let channel = sample * groups * channels + row / g.maps * channels + c;
+                                let at = g.at(0, y, taps[0]) * size[1] + g.at(1, x, taps[1]);
+                                let (from, k) = (channel * g.pixels() + at, row * g.rows() + c * g.taps() + tap);
+                                expected[0][to] += f64::from(image[from]) * f64::from(weight[k]);
+                                expected[1][from] += f64::from(maps[to]) * f64::from(weight[k]);
+                                expected[2][k] += f64::from(maps[to]) * f64::from(image[from]);
+                            }
+                        }
+                    }
+                }
+            }
+            for parts in [0, 5] {
+                let mut room = vec![0.0; parts * g.maps * g.rows()];
+                let mut got = expected.each_ref().map(|expected| vec![0.5; expected.len()]);
+                correlate(&g, &image, &weight, &mut got[0], Start::Target);
+                spread(&g, &maps, &weight, &mut got[1], Start::Target);
+                kernel_gradient(&g, &image, &maps, 0..g.kernel_rows(), &mut got[2], true, &mut room);
+                for (which, (got, expected)) in got.iter().zip(&expected).enumerate() {
+                    let largest = expected.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
+                    for (got, expected) in got.iter().zip(expected) {
+                        let error = (f64::from(*got) - expected).abs() / largest;
+                        assert!(error < 1e-5, "product {which} of {g:?}: {got} is not {expected}");
+                    }
+                }
+            }
+        }
+    }
+
     /// Rows of the kernel's gradient come out the same by themselves as among all of them: within a group or across groups,
     /// with the batch in parts or whole.
     #[test]
@@ -531,7 +635,6 @@ mod tests {
                 dilation: [1, 1],
             };
             let samples = if cfg!(miri) { 2 } else { 20 };
-            let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
             let image: Vec<f32> = (0..samples * groups * channels * 64).map(value).collect();
             let map: Vec<f32> = (0..samples * groups * maps * 64).map(|i| value(i + 3)).collect();
             for parts in [0, 3] {

@@ -6,11 +6,9 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::microkernel::WIDTH;
+use super::microkernel::{LANES, WIDTH};
 use super::product::Block;
 
-/// Lanes of a vector.
-const LANES: usize = 16;
 const VECTORS: usize = WIDTH / LANES;
 
 /// Some lanes of a vector, from the source: lane `i` from `at + i * step`.
@@ -23,6 +21,7 @@ struct Piece {
 }
 
 /// How a row is made.
+#[derive(Clone, Copy)]
 pub struct Pieces {
     step: usize,
     /// A vector's pieces, and room for one that is written but not counted.
@@ -55,24 +54,37 @@ impl Pieces {
             *count += usize::from(lanes != 0);
         }
     }
+}
 
-    /// Writes the row of each of `count` channels, which are `channel` apart in the source; their rows are `row` apart.
-    pub fn gather(&self, source: &[f32], channel: usize, count: usize, to: &mut Block, row: usize) {
-        assert!(count > 0 && (count - 1) * row + WIDTH <= to.len(), "rows end outside of the block");
-        assert!((count - 1) * channel + self.last < source.len(), "channels end outside of the source");
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_x86_feature_detected!("avx512f") && self.step <= 2 {
-            // SAFETY: the processor has the instructions, and all is within source and block, as was checked.
-            return unsafe { x86::gather_avx512(self, source.as_ptr(), channel, count, to.as_mut_ptr().cast(), row) };
-        }
-        for i in 0..count {
-            let (source, to) = (&source[i * channel..], &mut to[i * row..][..WIDTH]);
+/// Writes, for each of `count` channels, which are `channel` apart in the source, a row of every panel: rows of one panel are
+/// `row` apart, and panels `panel`. A channel's rows in all panels are written together, for they are neighbours in the source.
+pub fn gather(
+    panels: &[Pieces],
+    source: &[f32],
+    [channel, count]: [usize; 2],
+    to: &mut Block,
+    [row, panel]: [usize; 2],
+) {
+    assert!(count > 0 && !panels.is_empty());
+    let last = (panels.len() - 1) * panel + (count - 1) * row;
+    assert!(last + WIDTH <= to.len(), "rows end outside of the block");
+    let last = panels.iter().map(|pieces| pieces.last).max().unwrap_or(0);
+    assert!((count - 1) * channel + last < source.len(), "channels end outside of the source");
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if is_x86_feature_detected!("avx512f") && panels[0].step <= 2 {
+        let to = to.as_mut_ptr().cast();
+        // SAFETY: the processor has the instructions, and all is within source and block, as was checked.
+        return unsafe { x86::gather_avx512(panels, source.as_ptr(), [channel, count], to, [row, panel]) };
+    }
+    for i in 0..count {
+        for (j, pieces) in panels.iter().enumerate() {
+            let (source, to) = (&source[i * channel..], &mut to[i * row + j * panel..][..WIDTH]);
             for (to, vector) in to.chunks_exact_mut(LANES).zip(0..) {
                 to.fill(MaybeUninit::new(0.0));
-                for Piece { lanes, at } in &self.pieces[vector][..self.counts[vector]] {
+                for Piece { lanes, at } in &pieces.pieces[vector][..pieces.counts[vector]] {
                     let (first, count) = (lanes.trailing_zeros() as usize, lanes.count_ones() as usize);
-                    let from = (at + (first * self.step).cast_signed()).cast_unsigned();
-                    let from = source[from..].iter().step_by(self.step);
+                    let from = (at + (first * pieces.step).cast_signed()).cast_unsigned();
+                    let from = source[from..].iter().step_by(pieces.step);
                     to[first..first + count].iter_mut().zip(from).for_each(|(to, x)| *to = MaybeUninit::new(*x));
                 }
             }
@@ -87,39 +99,40 @@ mod x86 {
         _mm512_set_epi32, _mm512_setzero_ps, _mm512_storeu_ps,
     };
 
+    use super::super::microkernel::spread;
     use super::{LANES, Pieces, VECTORS};
 
     /// # Safety
     /// Every lane of every piece is in the source, for `count` channels, and every row in the block.
     #[target_feature(enable = "avx512f")]
     pub unsafe fn gather_avx512(
-        pieces: &Pieces,
+        panels: &[Pieces],
         source: *const f32,
-        channel: usize,
-        count: usize,
+        [channel, count]: [usize; 2],
         to: *mut f32,
-        row: usize,
+        [row, panel]: [usize; 2],
     ) {
-        for vector in 0..VECTORS {
-            let (mut source, mut to) = (source, to.wrapping_add(vector * LANES));
-            let parts = &pieces.pieces[vector][..pieces.counts[vector]];
-            for _ in 0..count {
-                let mut sum = _mm512_setzero_ps();
-                for part in parts {
-                    let from = source.wrapping_offset(part.at);
-                    // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller promised.
-                    sum = unsafe {
-                        if pieces.step == 1 {
-                            _mm512_mask_loadu_ps(sum, part.lanes, from)
-                        } else {
-                            every_second(sum, part.lanes, from)
-                        }
-                    };
+        for i in 0..count {
+            let (source, mut to) = (source.wrapping_add(i * channel), to.wrapping_add(i * row));
+            for Pieces { step, pieces, counts, .. } in panels {
+                for vector in 0..VECTORS {
+                    let mut sum = _mm512_setzero_ps();
+                    for part in &pieces[vector][..counts[vector]] {
+                        let from = source.wrapping_offset(part.at);
+                        // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller
+                        // promised.
+                        sum = unsafe {
+                            if *step == 1 {
+                                _mm512_mask_loadu_ps(sum, part.lanes, from)
+                            } else {
+                                every_second(sum, part.lanes, from)
+                            }
+                        };
+                    }
+                    // SAFETY: the row is in the block, as the caller promised.
+                    unsafe { _mm512_storeu_ps(to.wrapping_add(vector * LANES), sum) };
                 }
-                // SAFETY: the row is in the block, as the caller promised.
-                unsafe { _mm512_storeu_ps(to, sum) };
-                source = source.wrapping_add(channel);
-                to = to.wrapping_add(row);
+                to = to.wrapping_add(panel);
             }
         }
     }
@@ -139,41 +152,36 @@ mod x86 {
             unsafe { (_mm512_maskz_loadu_ps(low, from), _mm512_maskz_loadu_ps(high, from.wrapping_add(LANES))) };
         _mm512_mask_blend_ps(mask, sum, _mm512_permutex2var_ps(low, even, high))
     }
-
-    /// Bit `i` as bit `2 i`.
-    fn spread(bits: u8) -> __mmask16 {
-        let bits = u16::from(bits);
-        let bits = (bits | bits << 4) & 0x0f0f;
-        let bits = (bits | bits << 2) & 0x3333;
-        (bits | bits << 1) & 0x5555
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Two runs with gaps before, between and after them, across the border of the vectors, in two channels.
+    /// Two runs with gaps before, between and after them, across the border of the vectors, in two channels and two panels.
     #[test]
     fn runs_and_gaps() {
         let source: Vec<f32> = (1..=400).map(|i| i as f32).collect();
         for step in 1..=3 {
-            let mut pieces = Pieces::new(step);
-            pieces.push(2..9, 5);
-            pieces.push(12..31, 60);
-            let mut block = [MaybeUninit::new(-1.0); 3 * WIDTH];
-            pieces.gather(&source, 200, 2, &mut block, 2 * WIDTH);
-            for (channel, row) in [(0, 0), (1, 2)] {
+            let mut first = Pieces::new(step);
+            first.push(2..9, 5);
+            first.push(12..31, 60);
+            let mut second = Pieces::new(step);
+            second.push(0..20, 7);
+            let mut block = [MaybeUninit::new(-1.0); 5 * WIDTH];
+            gather(&[first, second], &source, [200, 2], &mut block, [3 * WIDTH, WIDTH]);
+            for (channel, panel) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for lane in 0..WIDTH {
-                    let at = match lane {
-                        2..9 => Some(5 + (lane - 2) * step),
-                        12..31 => Some(60 + (lane - 12) * step),
+                    let at = match (panel, lane) {
+                        (0, 2..9) => Some(5 + (lane - 2) * step),
+                        (0, 12..31) => Some(60 + (lane - 12) * step),
+                        (1, 0..20) => Some(7 + lane * step),
                         _ => None,
                     };
                     let expected = at.map_or(0.0, |at| (200 * channel + at + 1) as f32);
                     // SAFETY: all of the block was initialized.
-                    let got = unsafe { block[row * WIDTH + lane].assume_init() };
-                    assert_eq!(got, expected, "step {step}, channel {channel}, lane {lane}");
+                    let got = unsafe { block[(3 * channel + panel) * WIDTH + lane].assume_init() };
+                    assert_eq!(got, expected, "step {step}, channel {channel}, panel {panel}, lane {lane}");
                 }
             }
         }

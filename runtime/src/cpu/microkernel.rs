@@ -10,6 +10,9 @@ pub const WIDTH: usize = 32;
 /// The most rows of a tile.
 pub const HEIGHT: usize = 12;
 
+/// Lanes of a vector: half of a panel's columns.
+pub const LANES: usize = WIDTH / 2;
+
 /// A tile of sums.
 pub type Tile = [[f32; WIDTH]; HEIGHT];
 
@@ -26,39 +29,98 @@ pub struct Rows {
     pub column: usize,
 }
 
-/// `tile = rows * panel` in the first `width` columns at least; the panel has `depth` rows.
+/// Some columns of the right matrix.
+#[derive(Clone, Copy)]
+pub struct Panel<'a> {
+    /// The two vectors of its first row.
+    pub halves: [*const f32; 2],
+    /// How far from there those of each row are.
+    pub rows: &'a [usize],
+}
+
+impl Panel<'static> {
+    /// Up to 256 rows of [`WIDTH`] elements, one after the other.
+    pub fn packed(start: *const f32, depth: usize) -> Self {
+        static ROWS: [usize; 256] = {
+            let mut rows = [0; 256];
+            let mut k = 0;
+            while k < rows.len() {
+                rows[k] = k * WIDTH;
+                k += 1;
+            }
+            rows
+        };
+        Panel { halves: [start, start.wrapping_add(LANES)], rows: &ROWS[..depth] }
+    }
+}
+
+/// `tile = rows * panel` in the first `width` columns at least.
 ///
 /// # Safety
-/// `rows` has `depth` columns, and the panel `depth` rows of [`WIDTH`] elements, all of them readable.
-pub unsafe fn multiply(rows: Rows, panel: *const f32, depth: usize, width: usize, tile: &mut Tile) {
+/// `rows` has as many columns as the panel rows, and all elements of both are readable; of the panel, those of the second half
+/// only where `width` is more than [`LANES`].
+pub unsafe fn multiply(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
     debug_assert!((1..=HEIGHT).contains(&rows.count));
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has the instructions; the caller promised the rest.
-            return unsafe { x86::multiply_avx512(rows, panel, depth, width, tile) };
+            return unsafe { x86::multiply_avx512(rows, panel, width, tile) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: as above.
-            return unsafe { x86::multiply_avx2(rows, panel, depth, tile) };
+            return unsafe { x86::multiply_avx2(rows, panel, width, tile) };
         }
     }
     // SAFETY: as the caller promised.
-    unsafe { multiply_portably(rows, panel, depth, tile) }
+    unsafe { multiply_portably(rows, panel, width, tile) }
 }
 
 /// For processors without a kernel of their own: left to the compiler.
-unsafe fn multiply_portably(rows: Rows, panel: *const f32, depth: usize, tile: &mut Tile) {
+unsafe fn multiply_portably(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
     for (i, sums) in tile[..rows.count].iter_mut().enumerate() {
-        *sums = [0.0; WIDTH];
-        for k in 0..depth {
-            // SAFETY: within the rows and the panel, as the caller promised.
-            let (x, row) = unsafe {
-                (*rows.start.add(i * rows.row + k * rows.column), &*panel.add(k * WIDTH).cast::<[f32; WIDTH]>())
-            };
-            sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y);
+        for (half, sums) in panel.halves.iter().zip(sums.chunks_exact_mut(LANES)).take(width.div_ceil(LANES)) {
+            sums.fill(0.0);
+            for (k, offset) in panel.rows.iter().enumerate() {
+                // SAFETY: within the rows and the panel, as the caller promised.
+                let (x, row) = unsafe {
+                    (*rows.start.add(i * rows.row + k * rows.column), &*half.add(*offset).cast::<[f32; LANES]>())
+                };
+                sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y);
+            }
         }
     }
+}
+
+/// Writes up to [`LANES`] sums to places `step` apart, or adds them to what is there.
+///
+/// # Safety
+/// These places may be written.
+#[inline]
+pub unsafe fn store(to: *mut f32, step: usize, sums: &[f32], adds: bool) {
+    debug_assert!(sums.len() <= LANES);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if sums.len() > 2 && is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the instructions; the caller promised the rest.
+        match step {
+            1 => return unsafe { x86::store_avx512(to, sums, adds) },
+            2 => return unsafe { x86::store_every_second_avx512(to, sums, adds) },
+            _ => {}
+        }
+    }
+    for (i, sum) in sums.iter().enumerate() {
+        // SAFETY: as the caller promised.
+        let to = unsafe { &mut *to.add(i * step) };
+        *to = if adds { *to + sum } else { *sum };
+    }
+}
+
+/// Bit `i` as bit `2 i`.
+pub fn spread(bits: u8) -> u16 {
+    let bits = u16::from(bits);
+    let bits = (bits | bits << 4) & 0x0f0f;
+    let bits = (bits | bits << 2) & 0x3333;
+    (bits | bits << 1) & 0x5555
 }
 
 /// Four rows of four as columns.
@@ -76,11 +138,13 @@ pub fn transpose(rows: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86 {
     use std::arch::x86_64::{
-        __m128, _MM_TRANSPOSE4_PS, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
-        _mm256_storeu_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
+        __m128, __m512, _MM_TRANSPOSE4_PS, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
+        _mm256_storeu_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
+        _mm512_maskz_loadu_ps, _mm512_permutexvar_ps, _mm512_set_epi32, _mm512_set1_epi32, _mm512_set1_ps,
+        _mm512_setzero_ps, _mm512_storeu_ps,
     };
 
-    use super::{HEIGHT, Rows, Tile, WIDTH};
+    use super::{HEIGHT, LANES, Panel, Rows, Tile, WIDTH, spread};
 
     /// In the registers that every processor of this kind has.
     #[inline]
@@ -98,55 +162,50 @@ mod x86 {
     /// # Safety
     /// As [`multiply`](super::multiply).
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn multiply_avx512(rows: Rows, panel: *const f32, depth: usize, width: usize, tile: &mut Tile) {
+    pub unsafe fn multiply_avx512(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
         // SAFETY: as the caller promised.
         unsafe {
-            if width > WIDTH / 2 {
-                columns_avx512::<2>(rows, panel, depth, tile);
+            if width > LANES {
+                columns_avx512::<2>(rows, panel, tile);
             } else {
-                columns_avx512::<1>(rows, panel, depth, tile);
+                columns_avx512::<1>(rows, panel, tile);
             }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn columns_avx512<const V: usize>(rows: Rows, panel: *const f32, depth: usize, tile: &mut Tile) {
+    unsafe fn columns_avx512<const V: usize>(rows: Rows, panel: Panel, tile: &mut Tile) {
         // SAFETY: as the caller promised; one row more or less is one loop of the same kind.
         unsafe {
             match rows.count {
-                12 => rows_avx512::<12, V>(rows, panel, depth, tile),
-                11 => rows_avx512::<11, V>(rows, panel, depth, tile),
-                10 => rows_avx512::<10, V>(rows, panel, depth, tile),
-                9 => rows_avx512::<9, V>(rows, panel, depth, tile),
-                8 => rows_avx512::<8, V>(rows, panel, depth, tile),
-                7 => rows_avx512::<7, V>(rows, panel, depth, tile),
-                6 => rows_avx512::<6, V>(rows, panel, depth, tile),
-                5 => rows_avx512::<5, V>(rows, panel, depth, tile),
-                4 => rows_avx512::<4, V>(rows, panel, depth, tile),
-                3 => rows_avx512::<3, V>(rows, panel, depth, tile),
-                2 => rows_avx512::<2, V>(rows, panel, depth, tile),
-                _ => rows_avx512::<1, V>(rows, panel, depth, tile),
+                12 => rows_avx512::<12, V>(rows, panel, tile),
+                11 => rows_avx512::<11, V>(rows, panel, tile),
+                10 => rows_avx512::<10, V>(rows, panel, tile),
+                9 => rows_avx512::<9, V>(rows, panel, tile),
+                8 => rows_avx512::<8, V>(rows, panel, tile),
+                7 => rows_avx512::<7, V>(rows, panel, tile),
+                6 => rows_avx512::<6, V>(rows, panel, tile),
+                5 => rows_avx512::<5, V>(rows, panel, tile),
+                4 => rows_avx512::<4, V>(rows, panel, tile),
+                3 => rows_avx512::<3, V>(rows, panel, tile),
+                2 => rows_avx512::<2, V>(rows, panel, tile),
+                _ => rows_avx512::<1, V>(rows, panel, tile),
             }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn rows_avx512<const R: usize, const V: usize>(
-        rows: Rows,
-        panel: *const f32,
-        depth: usize,
-        tile: &mut Tile,
-    ) {
+    unsafe fn rows_avx512<const R: usize, const V: usize>(rows: Rows, panel: Panel, tile: &mut Tile) {
         let mut sums = [[_mm512_setzero_ps(); V]; R];
-        let (mut x, mut y) = (rows.start, panel);
-        for _ in 0..depth {
-            // SAFETY: `x` is within the rows and `y` within the panel, as the caller promised.
+        let mut x = rows.start;
+        for offset in panel.rows {
+            // SAFETY: `x` is within the rows and the vectors within the panel, as the caller promised.
             unsafe {
                 let mut right = [_mm512_setzero_ps(); V];
-                for (v, right) in right.iter_mut().enumerate() {
-                    *right = _mm512_loadu_ps(y.add(16 * v));
+                for (right, half) in right.iter_mut().zip(panel.halves) {
+                    *right = _mm512_loadu_ps(half.add(*offset));
                 }
                 for (i, sums) in sums.iter_mut().enumerate() {
                     let x = _mm512_set1_ps(*x.add(i * rows.row));
@@ -156,7 +215,6 @@ mod x86 {
                 }
             }
             x = x.wrapping_add(rows.column);
-            y = y.wrapping_add(WIDTH);
         }
         for (row, sums) in tile.iter_mut().zip(sums) {
             for (part, sum) in row.chunks_exact_mut(16).zip(sums) {
@@ -166,28 +224,68 @@ mod x86 {
         }
     }
 
+    /// # Safety
+    /// As [`store`](super::store), one place after the other.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn store_avx512(to: *mut f32, sums: &[f32], adds: bool) {
+        let lanes = u16::MAX >> (LANES - sums.len());
+        // SAFETY: as the caller promised; the sums have these lanes.
+        unsafe { store_lanes(to, lanes, _mm512_maskz_loadu_ps(lanes, sums.as_ptr()), adds) };
+    }
+
+    /// # Safety
+    /// As [`store`](super::store), at every second place.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn store_every_second_avx512(to: *mut f32, sums: &[f32], adds: bool) {
+        let lanes = u16::MAX >> (LANES - sums.len());
+        let [low, high] = [lanes as u8, (lanes >> 8) as u8].map(spread);
+        let twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+        // SAFETY: as the caller promised; half of the lanes go to each of two vectors of places.
+        unsafe {
+            let sums = _mm512_maskz_loadu_ps(lanes, sums.as_ptr());
+            store_lanes(to, low, _mm512_permutexvar_ps(twice, sums), adds);
+            let upper = _mm512_add_epi32(twice, _mm512_set1_epi32(8));
+            store_lanes(to.wrapping_add(LANES), high, _mm512_permutexvar_ps(upper, sums), adds);
+        }
+    }
+
+    /// # Safety
+    /// These lanes may be written.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store_lanes(to: *mut f32, lanes: u16, mut sums: __m512, adds: bool) {
+        // SAFETY: lanes outside of the mask are neither read nor written; the others the caller promised.
+        unsafe {
+            if adds {
+                sums = _mm512_add_ps(sums, _mm512_maskz_loadu_ps(lanes, to));
+            }
+            _mm512_mask_storeu_ps(to, lanes, sums);
+        }
+    }
+
     /// Twice the left half of the panel and then the right, each in up to 6 rows of two vectors: 12 of the 16 registers
     /// hold sums.
     ///
     /// # Safety
     /// As [`multiply`](super::multiply).
     #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn multiply_avx2(rows: Rows, panel: *const f32, depth: usize, tile: &mut Tile) {
+    pub unsafe fn multiply_avx2(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
         const _: () = assert!(HEIGHT.is_multiple_of(6));
         for first in (0..rows.count).step_by(6) {
             let part =
                 Rows { start: rows.start.wrapping_add(first * rows.row), count: (rows.count - first).min(6), ..rows };
-            for half in [0, 16] {
-                let panel = panel.wrapping_add(half);
+            for (half, i) in panel.halves.into_iter().zip([0, LANES]).take(width.div_ceil(LANES)) {
                 // SAFETY: as the caller promised, for these rows and columns.
                 unsafe {
                     match part.count {
-                        6 => rows_avx2::<6>(part, panel, depth, &mut tile[first..], half),
-                        5 => rows_avx2::<5>(part, panel, depth, &mut tile[first..], half),
-                        4 => rows_avx2::<4>(part, panel, depth, &mut tile[first..], half),
-                        3 => rows_avx2::<3>(part, panel, depth, &mut tile[first..], half),
-                        2 => rows_avx2::<2>(part, panel, depth, &mut tile[first..], half),
-                        _ => rows_avx2::<1>(part, panel, depth, &mut tile[first..], half),
+                        6 => rows_avx2::<6>(part, half, panel.rows, &mut tile[first..], i),
+                        5 => rows_avx2::<5>(part, half, panel.rows, &mut tile[first..], i),
+                        4 => rows_avx2::<4>(part, half, panel.rows, &mut tile[first..], i),
+                        3 => rows_avx2::<3>(part, half, panel.rows, &mut tile[first..], i),
+                        2 => rows_avx2::<2>(part, half, panel.rows, &mut tile[first..], i),
+                        _ => rows_avx2::<1>(part, half, panel.rows, &mut tile[first..], i),
                     }
                 }
             }
@@ -199,15 +297,16 @@ mod x86 {
     unsafe fn rows_avx2<const R: usize>(
         rows: Rows,
         panel: *const f32,
-        depth: usize,
+        offsets: &[usize],
         tile: &mut [[f32; WIDTH]],
-        half: usize,
+        first: usize,
     ) {
         let mut sums = [[_mm256_setzero_ps(); 2]; R];
-        let (mut x, mut y) = (rows.start, panel);
-        for _ in 0..depth {
-            // SAFETY: `x` is within the rows and `y` within the panel, as the caller promised.
+        let mut x = rows.start;
+        for offset in offsets {
+            // SAFETY: `x` is within the rows and the vectors within the panel, as the caller promised.
             unsafe {
+                let y = panel.add(*offset);
                 let (y0, y1) = (_mm256_loadu_ps(y), _mm256_loadu_ps(y.add(8)));
                 for (i, [sum0, sum1]) in sums.iter_mut().enumerate() {
                     let x = _mm256_set1_ps(*x.add(i * rows.row));
@@ -216,10 +315,9 @@ mod x86 {
                 }
             }
             x = x.wrapping_add(rows.column);
-            y = y.wrapping_add(WIDTH);
         }
         for (row, [sum0, sum1]) in tile.iter_mut().zip(sums) {
-            let (low, high) = row[half..half + 16].split_at_mut(8);
+            let (low, high) = row[first..first + LANES].split_at_mut(8);
             // SAFETY: both halves have 8 elements.
             unsafe {
                 _mm256_storeu_ps(low.as_mut_ptr(), sum0);
@@ -243,6 +341,26 @@ mod tests {
         }
     }
 
+    /// Sums go to their places and nowhere else, whatever the step and how many there are.
+    #[test]
+    fn stores() {
+        for step in 1..=3 {
+            for count in 1..=LANES {
+                for adds in [false, true] {
+                    let sums: Vec<f32> = (1..=count).map(|i| i as f32).collect();
+                    let mut got = vec![0.5; LANES * step + 1];
+                    let mut expected = got.clone();
+                    for (i, sum) in sums.iter().enumerate() {
+                        expected[i * step] = if adds { 0.5 + sum } else { *sum };
+                    }
+                    // SAFETY: the vector has all of these places.
+                    unsafe { store(got.as_mut_ptr(), step, &sums, adds) };
+                    assert_eq!(got, expected, "{count} sums {step} apart, {adds}");
+                }
+            }
+        }
+    }
+
     /// Every kernel that this processor has gives the same sums, up to rounding.
     #[test]
     fn kernels_agree() {
@@ -254,7 +372,7 @@ mod tests {
             let rows = Rows { start: left.as_ptr(), count, row: depth, column: 1 };
             let mut expected = [[0.0; WIDTH]; HEIGHT];
             // SAFETY: both slices have that many elements.
-            unsafe { multiply_portably(rows, panel.as_ptr(), depth, &mut expected) };
+            unsafe { multiply_portably(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, &mut expected) };
             let check = |tile: Tile, width: usize| {
                 for (row, expected) in tile.iter().zip(&expected) {
                     let mut pairs = row.iter().zip(expected).take(width);
@@ -264,14 +382,14 @@ mod tests {
             for width in [WIDTH, WIDTH / 2] {
                 let mut tile = [[0.0; WIDTH]; HEIGHT];
                 // SAFETY: as above.
-                unsafe { multiply(rows, panel.as_ptr(), depth, width, &mut tile) };
+                unsafe { multiply(rows, Panel::packed(panel.as_ptr(), depth), width, &mut tile) };
                 check(tile, width);
             }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 let mut tile = [[0.0; WIDTH]; HEIGHT];
                 // SAFETY: as above, and the processor has the instructions.
-                unsafe { x86::multiply_avx2(rows, panel.as_ptr(), depth, &mut tile) };
+                unsafe { x86::multiply_avx2(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, &mut tile) };
                 check(tile, WIDTH);
             }
         }

@@ -18,6 +18,7 @@ mod convolution;
 mod correlation;
 mod crew;
 mod depthwise;
+mod direct;
 mod dropout;
 mod gather;
 mod groupnorm;

@@ -8,7 +8,7 @@ use plimsoll_plan::schedule::Role;
 
 use super::parallel;
 use super::step::Step;
-use super::vector::wide;
+use super::vector::{Wide, run_wide, wide};
 use crate::element::Element;
 
 /// The taps of one window along one axis.
@@ -104,18 +104,7 @@ impl<'a> Planes<'a> {
         }
         // Inference, which keeps no index, has the plain loop.
         if let (Windows::Sliding { window, .. }, Some(index)) = (self.windows, &mut index) {
-            let width = self.output[1];
-            return wide(|| {
-                let rows = output.chunks_exact_mut(width).zip(index.chunks_exact_mut(width));
-                for (y, (output, index)) in rows.enumerate() {
-                    let rows = self.span(0, y);
-                    match window.stride[1] {
-                        1 => self.max_row(window, 1, rows, input, output, index),
-                        2 => self.max_row(window, 2, rows, input, output, index),
-                        stride => self.max_row(window, stride as usize, rows, input, output, index),
-                    }
-                }
-            });
+            return run_wide(MaxRows { planes: *self, window, input, output, index });
         }
         self.for_each(|position, rows, columns| {
             let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
@@ -244,6 +233,34 @@ impl<'a> Planes<'a> {
                 }
             }
         });
+    }
+}
+
+/// The maxima of a plane, a row of windows after the other.
+struct MaxRows<'a, I> {
+    planes: Planes<'a>,
+    window: &'a Window,
+    input: &'a [f32],
+    output: &'a mut [f32],
+    index: &'a mut [I],
+}
+
+impl<I: Index> Wide for MaxRows<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let MaxRows { planes, window, input, output, index } = self;
+        let width = planes.output[1];
+        let rows = output.chunks_exact_mut(width).zip(index.chunks_exact_mut(width));
+        for (y, (output, index)) in rows.enumerate() {
+            let rows = planes.span(0, y);
+            match window.stride[1] {
+                1 => planes.max_row(window, 1, rows, input, output, index),
+                2 => planes.max_row(window, 2, rows, input, output, index),
+                stride => planes.max_row(window, stride as usize, rows, input, output, index),
+            }
+        }
     }
 }
 

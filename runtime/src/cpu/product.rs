@@ -9,20 +9,20 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::microkernel::{self, HEIGHT, Tile, WIDTH, multiply};
+use super::microkernel::{self, HEIGHT, LANES, Panel, Tile, WIDTH, multiply};
 use super::parallel;
 
 /// The common extent that is handled at a time.
 pub const DEPTH: usize = 256;
 
 /// Panels of a block of the right matrix: with [`DEPTH`], 512 KiB of a second-level cache.
-const PANELS: usize = 16;
+pub const PANELS: usize = 16;
 
 /// The columns of a block of the right matrix.
 pub const COLUMNS: usize = PANELS * WIDTH;
 
 /// Into how many tasks a product is cut, if it is large enough.
-const TASKS: usize = 16;
+pub const TASKS: usize = 16;
 
 /// Multiply-adds that a task should have, for handing it to another thread takes time too.
 const TASK: usize = 256 << 10;
@@ -30,8 +30,11 @@ const TASK: usize = 256 << 10;
 /// A block of the right matrix, panel after panel. A panel has a row of [`WIDTH`] elements for each of the block's rows.
 pub type Block = [MaybeUninit<f32>];
 
-/// Room for a tile of the left matrix.
-pub type LeftTile = [f32; HEIGHT * DEPTH];
+/// Rows of the left matrix that are copied at a time: in some of its layouts, they are neighbours in memory.
+pub const LEFT: usize = 4 * HEIGHT;
+
+/// Room for some tiles of the left matrix, [`HEIGHT`] times [`DEPTH`] elements each.
+pub type LeftTiles = [f32];
 
 /// The left matrix, wherever its elements come from.
 pub trait Left: Sync {
@@ -41,11 +44,11 @@ pub trait Left: Sync {
     /// Its columns.
     fn depth(&self) -> usize;
 
-    /// Whether [`tile`](Left::tile) copies.
+    /// Whether [`tiles`](Left::tiles) copies.
     fn copies(&self) -> bool;
 
-    /// Up to [`HEIGHT`] rows and [`DEPTH`] columns: where they lie already, or in a copy.
-    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a>;
+    /// Up to [`LEFT`] rows and [`DEPTH`] columns: where they lie already, or in a copy.
+    fn tiles<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTiles) -> Rows<'a>;
 }
 
 /// Some rows of the left matrix.
@@ -56,6 +59,28 @@ pub struct Rows<'a> {
     pub row: usize,
     /// Elements from column to column.
     pub column: usize,
+    /// Elements from tile to tile of [`HEIGHT`] rows.
+    pub tile: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows that lie in the matrix, so far apart.
+    pub fn in_place(elements: &'a [f32], row: usize) -> Self {
+        Rows { elements, row, column: 1, tile: HEIGHT * row }
+    }
+
+    /// Tiles that were copied column by column.
+    pub fn columns(copy: &'a LeftTiles) -> Self {
+        Rows { elements: copy, row: 1, column: HEIGHT, tile: HEIGHT * DEPTH }
+    }
+
+    /// The tile of number `i`, of so many rows and columns.
+    pub fn tile(&self, i: usize, rows: usize, columns: usize) -> microkernel::Rows {
+        let elements = &self.elements[i * self.tile..];
+        let last = (rows - 1) * self.row + (columns - 1) * self.column;
+        assert!(last < elements.len(), "the left matrix ends outside of its elements");
+        microkernel::Rows { start: elements.as_ptr(), count: rows, row: self.row, column: self.column }
+    }
 }
 
 /// The right matrix, wherever its elements come from.
@@ -109,15 +134,15 @@ impl Left for Matrix<'_> {
         self.column != 1
     }
 
-    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
+    fn tiles<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTiles) -> Rows<'a> {
         let elements = &self.elements[rows.start * self.row + depth.start * self.column..];
         if !self.copies() {
-            return Rows { elements, row: self.row, column: 1 };
+            return Rows::in_place(elements, self.row);
         }
-        for (k, to) in copy.chunks_exact_mut(HEIGHT).take(depth.len()).enumerate() {
-            copy_strided(&elements[k * self.column..], self.row, &mut to[..rows.len()]);
+        for k in 0..depth.len() {
+            copy_column(&elements[k * self.column..], self.row, rows.len(), k, copy);
         }
-        Rows { elements: copy, row: 1, column: HEIGHT }
+        Rows::columns(copy)
     }
 }
 
@@ -146,42 +171,70 @@ impl Right for Matrix<'_> {
     }
 }
 
+/// Copies a column of some rows, which are `row` apart, as column `k` of their tiles.
+#[inline]
+pub fn copy_column(from: &[f32], row: usize, rows: usize, k: usize, copy: &mut LeftTiles) {
+    for (first, tile) in (0..rows).step_by(HEIGHT).zip(copy.chunks_exact_mut(HEIGHT * DEPTH)) {
+        let height = (rows - first).min(HEIGHT);
+        copy_strided(&from[first * row..], row, as_block(&mut tile[k * HEIGHT..][..height]));
+    }
+}
+
+/// The same elements, to be written.
+pub fn as_block(elements: &mut [f32]) -> &mut Block {
+    // SAFETY: `Block` has the same layout, and nothing here makes an element uninitialized.
+    unsafe { &mut *(elements as *mut [f32] as *mut Block) }
+}
+
 /// Copies elements that are `step` apart.
 #[inline]
-pub fn copy_strided(from: &[f32], step: usize, to: &mut [f32]) {
-    match (<&mut [f32; HEIGHT]>::try_from(&mut *to), step) {
+fn copy_strided(from: &[f32], step: usize, to: &mut Block) {
+    if let (Ok(to), 1) = (<&mut [_; HEIGHT]>::try_from(&mut *to), step) {
         // A whole column of a tile, without a call or a check for each element.
-        (Ok(to), 1) => *to = *from.first_chunk().expect("as many elements"),
-        (Ok(to), _) => {
-            assert!((HEIGHT - 1) * step < from.len(), "the last element is outside");
-            for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: no further than the last, which was checked.
-                *to = unsafe { *from.get_unchecked(i * step) };
-            }
-        }
-        (Err(_), _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, x)| *to = *x),
+        to.write_copy_of_slice(&from[..HEIGHT]);
+        return;
+    }
+    assert!(to.is_empty() || (to.len() - 1) * step < from.len(), "the last element is outside");
+    for (i, to) in to.iter_mut().enumerate() {
+        // SAFETY: no further than the last, which was checked.
+        to.write(unsafe { *from.get_unchecked(i * step) });
     }
 }
 
 /// Writes `width` lines of `depth` elements each, which lie `line` elements apart and their elements `step` apart, as the
 /// columns of a panel.
-pub fn transpose(from: &[f32], [line, step]: [usize; 2], [width, depth]: [usize; 2], panel: &mut Block) {
+pub fn transpose(from: &[f32], apart: [usize; 2], size: [usize; 2], panel: &mut Block) {
+    transpose_to::<WIDTH>(from, apart, size, panel);
+}
+
+/// The same for a tile of the left matrix, whose rows are contiguous lines.
+pub fn transpose_tile(from: &[f32], line: usize, size: [usize; 2], tile: &mut [f32]) {
+    transpose_to::<HEIGHT>(from, [line, 1], size, as_block(tile));
+}
+
+/// Into rows that are `ROW` elements apart.
+#[inline(always)]
+fn transpose_to<const ROW: usize>(from: &[f32], [line, step]: [usize; 2], [width, depth]: [usize; 2], to: &mut Block) {
     const SIDE: usize = 4;
-    let squares = if step == 1 { (width / SIDE * SIDE, depth / SIDE * SIDE) } else { (0, 0) };
-    for j in (0..squares.0).step_by(SIDE) {
-        for k in (0..squares.1).step_by(SIDE) {
-            let lines: [&[f32; SIDE]; SIDE] =
-                std::array::from_fn(|i| from[(j + i) * line + k..].first_chunk().expect("a whole square"));
-            let columns = microkernel::transpose(lines.map(|line| *line));
-            for (i, column) in columns.iter().enumerate() {
-                panel[(k + i) * WIDTH + j..][..SIDE].write_copy_of_slice(column);
+    assert!((width - 1) * line + (depth - 1) * step < from.len(), "the last element is outside");
+    assert!((depth - 1) * ROW + width <= to.len(), "the last row is outside");
+    let squares = if step == 1 { [width / SIDE * SIDE, depth / SIDE * SIDE] } else { [0, 0] };
+    for j in (0..squares[0]).step_by(SIDE) {
+        for k in (0..squares[1]).step_by(SIDE) {
+            // SAFETY: lines and rows end no later than the last, which was checked.
+            unsafe {
+                let line = |i: usize| *from.as_ptr().add((j + i) * line + k).cast::<[f32; SIDE]>();
+                let columns = microkernel::transpose(std::array::from_fn(line));
+                for (i, column) in columns.into_iter().enumerate() {
+                    *to.as_mut_ptr().add((k + i) * ROW + j).cast::<[f32; SIDE]>() = column;
+                }
             }
         }
     }
-    for j in 0..width {
-        let first = if j < squares.0 { squares.1 } else { 0 };
-        for k in first..depth {
-            panel[k * WIDTH + j].write(from[j * line + k * step]);
+    for k in 0..depth {
+        let first = if k < squares[1] { squares[0] } else { 0 };
+        if first < width {
+            copy_strided(&from[first * line + k * step..], line, &mut to[k * ROW + first..k * ROW + width]);
         }
     }
 }
@@ -240,11 +293,11 @@ impl Start<'_> {
 pub struct Target<'a, P> {
     elements: *mut f32,
     length: usize,
-    rows: usize,
-    columns: usize,
+    pub rows: usize,
+    pub columns: usize,
     row: usize,
     place: P,
-    start: Start<'a>,
+    pub start: Start<'a>,
 }
 
 // SAFETY: tasks write different rows or columns, which are different elements.
@@ -310,22 +363,19 @@ pub fn product_in_parts<P: Place>(
         let (left, right) = (Part { whole: left, range: range.clone() }, Part { whole: right, range });
         product_in_tasks(&Target::rows(part, target.columns, Start::Zero), &left, &right, TASKS.div_ceil(parts));
     });
+    sum_parts(&target, room);
+}
+
+/// Adds up results that lie in `room` one after the other.
+pub fn sum_parts<P: Place>(target: &Target<P>, room: &mut [f32]) {
+    let size = target.rows * target.columns;
     let (sums, others) = room.split_at_mut(size);
     parallel::chunks(sums, parallel::CHUNK, |i, sums| {
         for other in others.chunks_exact(size) {
             sums.iter_mut().zip(&other[i * parallel::CHUNK..]).for_each(|(sum, x)| *sum += x);
         }
     });
-    for first in (0..target.columns).step_by(WIDTH) {
-        let columns = first..target.columns.min(first + WIDTH);
-        let segments = target.segments(columns.clone());
-        for (row, sums) in sums.chunks_exact(target.columns).enumerate() {
-            let mut tile = [0.0; WIDTH];
-            tile[..columns.len()].copy_from_slice(&sums[columns.clone()]);
-            // SAFETY: there is one task, and `segments` checked that the result is within its elements.
-            unsafe { target.store(row, &segments, &mut tile, target.start) };
-        }
-    }
+    target.fill(|row, column| sums[row * target.columns + column]);
 }
 
 /// A part of the common extent.
@@ -347,8 +397,8 @@ impl<T: Left> Left for Part<'_, T> {
         self.whole.copies()
     }
 
-    fn tile<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTile) -> Rows<'a> {
-        self.whole.tile(rows, self.range.start + depth.start..self.range.start + depth.end, copy)
+    fn tiles<'a>(&'a self, rows: Range<usize>, depth: Range<usize>, copy: &'a mut LeftTiles) -> Rows<'a> {
+        self.whole.tiles(rows, self.range.start + depth.start..self.range.start + depth.end, copy)
     }
 }
 
@@ -398,6 +448,17 @@ fn grid([tiles, panels]: [usize; 2], tasks: usize, copies_left: bool) -> [usize;
     [tasks.div_ceil(columns).min(tiles), if whole > columns { whole } else { columns }]
 }
 
+/// Fills some room with zeros.
+pub fn zeros(room: &mut Block) -> &mut [f32] {
+    room.fill(MaybeUninit::new(0.0));
+    // SAFETY: all of it was written.
+    unsafe { room.assume_init_mut() }
+}
+
+/// At the beginning of a line of the cache, so that no vector lies across two.
+#[repr(align(64))]
+pub struct Aligned<T>(pub T);
+
 /// Some rows of the result in up to [`COLUMNS`] of its columns.
 fn block<P: Place>(
     target: &Target<P>,
@@ -406,8 +467,10 @@ fn block<P: Place>(
     rows: Range<usize>,
     columns: Range<usize>,
 ) {
-    let mut panels = [const { MaybeUninit::uninit() }; DEPTH * COLUMNS];
-    let mut copy = [0.0; HEIGHT * DEPTH];
+    let mut panels = Aligned([const { MaybeUninit::uninit() }; DEPTH * COLUMNS]);
+    let mut copy = Aligned([const { MaybeUninit::uninit() }; LEFT * DEPTH]);
+    let copy = zeros(&mut copy.0[..rows.len().min(LEFT).next_multiple_of(HEIGHT) * DEPTH]);
+    let panels = &mut panels.0;
     let mut tile: Tile = [[0.0; WIDTH]; HEIGHT];
     let mut segments = [Segments::default(); PANELS];
     for (first, segments) in columns.clone().step_by(WIDTH).zip(&mut segments) {
@@ -419,19 +482,20 @@ fn block<P: Place>(
         let depth = first..left.depth().min(first + DEPTH);
         let size = depth.len() * WIDTH;
         right.pack(depth.clone(), columns.clone(), &mut panels[..count * size]);
-        for row in rows.clone().step_by(HEIGHT) {
-            let height = (rows.end - row).min(HEIGHT);
-            let part = left.tile(row..row + height, depth.clone(), &mut copy);
-            let last = (height - 1) * part.row + (depth.len() - 1) * part.column;
-            assert!(last < part.elements.len(), "the left matrix ends outside of its elements");
-            let part =
-                microkernel::Rows { start: part.elements.as_ptr(), count: height, row: part.row, column: part.column };
-            for (panel, segments) in panels.chunks_exact(size).zip(&segments[..count]) {
-                // SAFETY: the rows are within their elements, as was checked, and `pack` has written the panel.
-                unsafe { multiply(part, panel.as_ptr().cast(), depth.len(), segments.width, &mut tile) };
-                for (i, sums) in tile[..height].iter_mut().enumerate() {
-                    // SAFETY: no other task has these rows and columns.
-                    unsafe { target.store(row + i, segments, sums, start) };
+        for first in rows.clone().step_by(LEFT) {
+            let group = first..rows.end.min(first + LEFT);
+            let part = left.tiles(group.clone(), depth.clone(), copy);
+            for (i, row) in group.step_by(HEIGHT).enumerate() {
+                let height = (rows.end - row).min(HEIGHT);
+                let part = part.tile(i, height, depth.len());
+                for (panel, segments) in panels.chunks_exact(size).zip(&segments[..count]) {
+                    let panel = Panel::packed(panel.as_ptr().cast(), depth.len());
+                    // SAFETY: the rows are within their elements, as was checked, and `pack` has written the panel.
+                    unsafe { multiply(part, panel, segments.width, &mut tile) };
+                    for (i, sums) in tile[..height].iter_mut().enumerate() {
+                        // SAFETY: no other task has these rows and columns.
+                        unsafe { target.store(row + i, segments, sums, start) };
+                    }
                 }
             }
         }
@@ -466,12 +530,58 @@ impl<P: Place> Target<'_, P> {
     }
 }
 
-/// The columns of a panel in the result, in segments that are contiguous.
+impl<P: Place> Target<'_, P> {
+    /// Writes `sum(row, column)` everywhere, added to what the target says. Nobody else writes meanwhile.
+    pub fn fill(&self, sum: impl Fn(usize, usize) -> f32) {
+        for first in (0..self.columns).step_by(WIDTH) {
+            let columns = first..self.columns.min(first + WIDTH);
+            let segments = self.segments(columns.clone());
+            for row in 0..self.rows {
+                let mut tile = [0.0; WIDTH];
+                tile.iter_mut().zip(columns.clone()).for_each(|(tile, column)| *tile = sum(row, column));
+                // SAFETY: there is one task, and `segments` checked that the result is within its elements.
+                unsafe { self.store(row, &segments, &mut tile, self.start) };
+            }
+        }
+    }
+
+    /// Writes up to [`LANES`] lanes of a tile, from `lane` on, in columns that are neighbours in memory, added to what `start`
+    /// says.
+    ///
+    /// # Safety
+    /// Nobody else writes these rows and columns.
+    pub unsafe fn store_run(
+        &self,
+        first: usize,
+        columns: Range<usize>,
+        tile: &mut [[f32; WIDTH]],
+        lane: usize,
+        start: Start,
+    ) {
+        let mut offset = [0];
+        self.place.offsets(columns.start..columns.start + 1, &mut offset);
+        let last = (first + tile.len() - 1) * self.row + offset[0] + columns.len();
+        assert!(last <= self.length, "the result ends outside of its elements");
+        for (row, sums) in (first..).zip(tile) {
+            let sums = &mut sums[lane..lane + columns.len()];
+            if let Start::Bias(bias) = start {
+                sums.iter_mut().for_each(|sum| *sum += bias[row]);
+            }
+            let to = self.elements.wrapping_add(row * self.row + offset[0]);
+            // SAFETY: within the elements, as was checked, and this caller's.
+            unsafe { microkernel::store(to, 1, sums, matches!(start, Start::Target)) };
+        }
+    }
+}
+
+/// The columns of a panel in the result, in segments of even steps.
 #[derive(Clone, Copy, Default)]
 struct Segments {
     /// Of each, how many columns and where the first is.
     parts: [(usize, usize); WIDTH],
     count: usize,
+    /// Elements from column to column of a segment.
+    step: usize,
     /// Columns of all.
     width: usize,
     /// The last column's place.
@@ -480,7 +590,12 @@ struct Segments {
 
 impl Segments {
     fn of(offsets: &[usize]) -> Segments {
-        let mut segments = Segments { width: offsets.len(), ..Segments::default() };
+        // The first step is that of most.
+        let step = match offsets {
+            [first, second, ..] if second > first => second - first,
+            _ => 1,
+        };
+        let mut segments = Segments { step, width: offsets.len(), ..Segments::default() };
         let mut next = None;
         for offset in offsets.iter().copied() {
             if next == Some(offset) {
@@ -489,7 +604,7 @@ impl Segments {
                 segments.parts[segments.count] = (1, offset);
                 segments.count += 1;
             }
-            next = Some(offset + 1);
+            next = Some(offset + step);
             segments.last = segments.last.max(offset);
         }
         segments
@@ -501,9 +616,9 @@ impl Segments {
     /// The elements at the segments' places after `row` may be written, and are nobody else's.
     #[inline]
     unsafe fn store(&self, row: *mut f32, sums: &[f32; WIDTH], adds: bool) {
-        if let [(WIDTH, offset)] = self.parts[..self.count] {
+        if let ([(WIDTH, offset)], 1) = (&self.parts[..self.count], self.step) {
             // SAFETY: as the caller promised.
-            let to = unsafe { &mut *row.add(offset).cast::<[f32; WIDTH]>() };
+            let to = unsafe { &mut *row.add(*offset).cast::<[f32; WIDTH]>() };
             match adds {
                 true => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
                 false => *to = *sums,
@@ -514,11 +629,9 @@ impl Segments {
         for (length, offset) in &self.parts[..self.count] {
             let (part, rest) = from.split_at(*length);
             from = rest;
-            // SAFETY: as the caller promised.
-            let to = unsafe { std::slice::from_raw_parts_mut(row.add(*offset), *length) };
-            match adds {
-                true => to.iter_mut().zip(part).for_each(|(to, sum)| *to += sum),
-                false => to.iter_mut().zip(part).for_each(|(to, sum)| *to = *sum),
+            for (i, part) in part.chunks(LANES).enumerate() {
+                // SAFETY: as the caller promised.
+                unsafe { microkernel::store(row.add(offset + i * LANES * self.step), self.step, part, adds) };
             }
         }
     }

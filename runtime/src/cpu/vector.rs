@@ -1,9 +1,19 @@
 //! Loops that the compiler makes vectors of, and sums over slices in several lanes, whose order is fixed.
 
+/// A loop to be compiled for wide vectors. Its `run` is `#[inline(always)]`: only what is inlined has them, and closures of some
+/// length are not.
+pub trait Wide {
+    /// What it gives.
+    type Output;
+
+    /// Runs it.
+    fn run(self) -> Self::Output;
+}
+
 /// Runs a loop compiled for the widest vectors that this processor has. The results are the same as without: each operation
 /// is rounded as it stands.
 #[inline(always)]
-pub fn wide<R>(run: impl FnOnce() -> R) -> R {
+pub fn run_wide<W: Wide>(work: W) -> W::Output {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         if is_x86_feature_detected!("avx512f")
@@ -12,26 +22,43 @@ pub fn wide<R>(run: impl FnOnce() -> R) -> R {
             && is_x86_feature_detected!("avx512dq")
         {
             // SAFETY: the processor has the instructions.
-            return unsafe { wide_avx512(run) };
+            return unsafe { run_avx512(work) };
         }
         if is_x86_feature_detected!("avx2") {
             // SAFETY: as above.
-            return unsafe { wide_avx2(run) };
+            return unsafe { run_avx2(work) };
         }
     }
-    run()
+    work.run()
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-fn wide_avx512<R>(run: impl FnOnce() -> R) -> R {
-    run()
+fn run_avx512<W: Wide>(work: W) -> W::Output {
+    work.run()
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx2")]
-fn wide_avx2<R>(run: impl FnOnce() -> R) -> R {
-    run()
+fn run_avx2<W: Wide>(work: W) -> W::Output {
+    work.run()
+}
+
+/// As [`run_wide`], for a closure that is short enough to be inlined.
+#[inline(always)]
+pub fn wide<R>(run: impl FnOnce() -> R) -> R {
+    run_wide(Call(run))
+}
+
+struct Call<F>(F);
+
+impl<R, F: FnOnce() -> R> Wide for Call<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn run(self) -> R {
+        (self.0)()
+    }
 }
 
 const LANES: usize = 16;
