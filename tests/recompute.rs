@@ -111,7 +111,7 @@ fn every_root(graph: &Graph) -> Vec<Action> {
     let inputs = graph.inputs.len();
     let nodes = || (0..graph.nodes.len()).filter(|&node| facts.live[node]);
     let backward = || nodes().rev().filter(|&node| facts.has_backward[node]);
-    let mut read: Vec<ValueId> = backward().flat_map(|node| facts.backward_reads(graph, node)).collect();
+    let mut read: Vec<ValueId> = backward().flat_map(|node| facts.backward_reads(node)).copied().collect();
     read.sort_unstable();
     read.dedup();
     read.retain(|value| value.index() >= inputs);
@@ -137,7 +137,7 @@ fn every_root(graph: &Graph) -> Vec<Action> {
     let mut order: Vec<Action> = nodes().map(|node| Action::Forward(node as u32)).collect();
     order.push(Action::Loss);
     for node in backward() {
-        for value in facts.backward_reads(graph, node).collect::<Vec<_>>() {
+        for &value in facts.backward_reads(node) {
             again(graph, &facts, value, &mut is_there, &mut order);
         }
         order.push(Action::Backward(node as u32));

@@ -1,31 +1,38 @@
 //! Placement in one pass: the buffers in some order, each at the lowest gap that holds it.
 
 use super::sections::Sections;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 /// An order in which to place the buffers.
 pub(super) struct Order {
     /// Its name, for reports.
     pub name: &'static str,
-    /// Which of two buffers comes first.
-    compare: fn(&Sections, usize, usize) -> Ordering,
+    /// The buffers with the largest key come first; of equals, the first in the problem.
+    key: fn(&Sections, usize) -> u128,
 }
 
 /// The orders that are tried, those first which are most often perfect on training.
 pub(super) const ORDERS: [Order; 4] = [
     // Exact if any two lifespans are nested or apart: each buffer then lies on others that outlive it on both sides.
-    Order { name: "longest first", compare: |s, a, b| s.length(b).cmp(&s.length(a)).then(s.size[b].cmp(&s.size[a])) },
+    Order { name: "longest first", key: |s, b| pair(s.length(b) as u64, s.size[b]) },
     // Packs the time of the peak without gaps before anything can get in the way there.
-    Order { name: "tightest first", compare: |s, a, b| s.peak(b).cmp(&s.peak(a)).then(s.length(b).cmp(&s.length(a))) },
-    Order { name: "largest first", compare: |s, a, b| s.size[b].cmp(&s.size[a]).then(s.length(b).cmp(&s.length(a))) },
-    Order { name: "largest area first", compare: |s, a, b| s.area(b).cmp(&s.area(a)) },
+    Order { name: "tightest first", key: |s, b| pair(s.peak(b), s.length(b) as u64) },
+    Order { name: "largest first", key: |s, b| pair(s.size[b], s.length(b) as u64) },
+    Order { name: "largest area first", key: |s, b| s.area(b) },
 ];
+
+/// Two keys as one, the first of which counts more.
+fn pair(first: u64, second: u64) -> u128 {
+    u128::from(first) << 64 | u128::from(second)
+}
 
 impl Order {
     /// The buffers in this order.
     pub fn sequence(&self, sections: &Sections) -> Vec<usize> {
+        let keys: Vec<u128> = (0..sections.len()).map(|buffer| (self.key)(sections, buffer)).collect();
+        let keys = &keys[..];
         let mut sequence: Vec<usize> = (0..sections.len()).collect();
-        sequence.sort_unstable_by(|&a, &b| (self.compare)(sections, a, b).then(a.cmp(&b)));
+        sequence.sort_by_key(|&buffer| Reverse(keys[buffer]));
         sequence
     }
 }
@@ -93,7 +100,9 @@ impl Taken {
             self.met.clear();
             section = 0;
             while section < of_section.len() {
-                self.met.extend_from_slice(&of_section[section]);
+                if !of_section[section].is_empty() {
+                    self.met.extend_from_slice(&of_section[section]);
+                }
                 section += 1;
             }
             self.met.sort_unstable_by_key(|other| other.offset);

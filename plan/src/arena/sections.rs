@@ -77,8 +77,8 @@ impl Sections {
             births.push((lifespan.lower, buffer));
             deaths.push((lifespan.upper, buffer));
         }
-        births.sort_unstable();
-        deaths.sort_unstable();
+        births.sort_by_key(|birth| birth.0);
+        deaths.sort_by_key(|death| death.0);
         self.lower = vec![0; count];
         self.upper = vec![0; count];
         let (mut birth, mut death, mut live, mut born) = (0, 0, 0u64, false);

@@ -45,16 +45,21 @@ fn fill(sections: &Sections, sequence: &[usize]) -> (Vec<u64>, u64) {
     for &buffer in sequence {
         waiting[sections.lower[buffer]..sections.upper[buffer]].iter_mut().for_each(|count| *count += 1);
     }
+    // Loops run over indices of slices, which are quick without optimization.
+    let (lowers, uppers) = (&sections.lower[..], &sections.upper[..]);
     while !left.is_empty() {
         let (begin, end) = lowest_stretch(&sky, &waiting);
-        let fits = |buffer: &usize| sections.lower[*buffer] >= begin && sections.upper[*buffer] <= end;
-        let Some(at) = left.iter().position(fits) else {
+        let (mut at, candidates) = (0, &left[..]);
+        while at < candidates.len() && (lowers[candidates[at]] < begin || uppers[candidates[at]] > end) {
+            at += 1;
+        }
+        if at == candidates.len() {
             // Nothing fits between the neighbours: up to the lower one of them.
             let before = if begin > 0 { sky[begin - 1] } else { u64::MAX };
             let after = if end < times { sky[end] } else { u64::MAX };
             sky[begin..end].fill(before.min(after));
             continue;
-        };
+        }
         let buffer = left.remove(at);
         let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
         let offset = sky[lower].next_multiple_of(sections.alignment[buffer]);
