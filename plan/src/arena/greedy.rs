@@ -79,6 +79,8 @@ struct Placed {
     end: u64,
     lower: usize,
     upper: usize,
+    /// Among the loose: the highest end of this one and of those before it.
+    reach: u64,
 }
 
 impl Taken {
@@ -89,7 +91,8 @@ impl Taken {
         let mut free = sections.highest(buffer, &self.floor).next_multiple_of(alignment);
 
         // A buffer of few sections meets few others: it is quicker to gather and sort these than to pass by all.
-        let mut others = &self.loose[..];
+        let below = self.loose.partition_point(|other| other.reach <= free);
+        let mut others = &self.loose[below..];
         let of_section = &self.of_section[lower..upper];
         let (mut section, mut count) = (0, 0);
         while self.room > 0 && section < of_section.len() {
@@ -100,8 +103,13 @@ impl Taken {
             self.met.clear();
             section = 0;
             while section < of_section.len() {
-                if !of_section[section].is_empty() {
-                    self.met.extend_from_slice(&of_section[section]);
+                let others = &of_section[section][..];
+                let mut index = 0;
+                while index < others.len() {
+                    if others[index].end > free {
+                        self.met.push(others[index]);
+                    }
+                    index += 1;
                 }
                 section += 1;
             }
@@ -125,7 +133,8 @@ impl Taken {
 
     fn insert(&mut self, sections: &Sections, buffer: usize, offset: u64) {
         let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
-        let placed = Placed { offset, end: offset + sections.size[buffer], lower, upper };
+        let end = offset + sections.size[buffer];
+        let placed = Placed { offset, end, lower, upper, reach: end };
         let floors = &mut self.floor[lower..upper];
         let of_section = &mut self.of_section[lower..upper];
         let mut gapless = true;
@@ -144,7 +153,11 @@ impl Taken {
         }
         if !gapless {
             let at = self.loose.partition_point(|other| other.offset < offset);
-            self.loose.insert(at, placed);
+            let before = if at > 0 { self.loose[at - 1].reach } else { 0 };
+            self.loose.insert(at, Placed { reach: end.max(before), ..placed });
+            for other in self.loose[at + 1..].iter_mut().take_while(|other| other.reach < end) {
+                other.reach = end;
+            }
         }
     }
 }
