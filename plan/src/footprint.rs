@@ -1,11 +1,14 @@
 //! The numbers of a plan: what each class takes in all, and what is live where the peak is.
 
+use std::cmp::Reverse;
+
 use crate::graph::{Graph, ParameterRole};
+use crate::known::Known;
 use crate::layers::Output;
 use crate::placement::align_up;
 use crate::plan::{Plan, Planned};
 use crate::schedule::{BufferId, Class, Content, Schedule};
-use crate::what_if::{arena_budget, largest_batch};
+use crate::what_if::{arena_budget, largest_batch_with};
 
 /// Every number of a network, in bytes unless said. The constants of a network are these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,11 @@ impl Footprint {
     /// The numbers of a plan. Sums that would pass 64 bits stop there; a plan with such numbers has no placement, so that
     /// only `textbook_bytes` and `flops` ever could.
     pub fn new(plan: &Plan) -> Footprint {
+        Footprint::new_with(plan, &Known::default())
+    }
+
+    /// The same, with what is known since the plan was made.
+    pub fn new_with(plan: &Plan, known: &Known) -> Footprint {
         let graph = &plan.graph;
         let batch = graph.declared_batch();
         let bytes_of = |role: ParameterRole| -> u64 {
@@ -79,7 +87,8 @@ impl Footprint {
             lower_bound_bytes: plan.lower_bound_bytes(),
             inference_bytes: plan.inference_bytes(),
             budget_bytes,
-            max_batch: budget_bytes.map(|budget| largest_batch(plan, arena_budget(budget, graph.budget.reserve))),
+            max_batch: budget_bytes
+                .map(|budget| largest_batch_with(plan, arena_budget(budget, graph.budget.reserve), known)),
             flops: flops.saturating_mul(batch),
             recompute_flops: again.saturating_mul(batch),
         }
@@ -174,10 +183,10 @@ impl Peak {
             bytes[Class::Optimizer as usize] += extra;
             aligned += shift - extra;
         }
-        live.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        live.sort_by_key(|&(size, _)| Reverse(size));
         let mut classes: Vec<(Class, u64)> =
             Class::ALL.into_iter().zip(bytes).filter(|(_, bytes)| *bytes > 0).collect();
-        classes.sort_by_key(|class| std::cmp::Reverse(class.1));
+        classes.sort_by_key(|class| Reverse(class.1));
         let name = |id: BufferId| content_at(&schedule.buffers[id.index()], time).name(graph);
         Peak {
             step: step_name(schedule, time as usize, graph),

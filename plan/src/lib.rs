@@ -36,7 +36,7 @@
 //! | [`chain`] | what is kept and what is computed once more |
 //! | [`plan`], [`footprint`], [`layer_table`], [`network`] | the outcome and its numbers |
 //! | [`report`], [`units`] | tables, pages, pictures, JSON, messages |
-//! | [`what_if`] | what would fit |
+//! | [`what_if`], [`known`] | what would fit, and what its plans share |
 //! | [`validate`], [`sums`] | checks that trust nobody |
 
 pub mod arena;
@@ -45,6 +45,7 @@ pub mod chain;
 pub mod consistency;
 pub mod footprint;
 pub mod graph;
+pub mod known;
 pub mod layer_table;
 pub mod layers;
 pub mod losses;

@@ -57,7 +57,8 @@ pub fn align_up(bytes: u64) -> Option<u64> {
 }
 
 impl Placement {
-    /// Places the schedule's buffers at a batch. `None` where the sizes pass 64 bits.
+    /// Places the schedule's buffers at a batch. What is [`enough`](Effort::enough) is a length of the whole arena. `None`
+    /// where the sizes pass 64 bits.
     pub fn new(schedule: &Schedule, batch: u64, effort: &Effort) -> Option<Placement> {
         let (live, sizes) = Live::at(schedule, batch)?;
         let mut placement = Placement::persistent(schedule, batch, sizes, &live)?;
@@ -68,7 +69,8 @@ impl Placement {
             alignment: ALIGNMENT,
         });
         let problem = arena::Problem { buffers: buffers.collect(), capacity: None };
-        let solution = match arena::place(&problem, effort) {
+        let effort = Effort { enough: effort.enough.saturating_sub(placement.persistent_bytes), ..*effort };
+        let solution = match arena::place(&problem, &effort) {
             Ok(solution) => solution,
             Err(PlaceError::TooLarge { .. }) => return None,
             Err(other) => unreachable!("the schedule makes well-formed problems: {other}"),
@@ -139,6 +141,8 @@ pub struct Live {
     pub most: u64,
     /// The first step with so many.
     pub step: usize,
+    /// Those that are live at every step, for they persist.
+    pub persistent: u64,
 }
 
 impl Live {
@@ -148,26 +152,30 @@ impl Live {
         let mut sizes = Vec::with_capacity(schedule.buffers.len());
         let mut begin = vec![0u64; steps + 1];
         let mut end = vec![0u64; steps + 1];
-        let mut total: u64 = 0;
+        let (mut total, mut persistent) = (0u64, 0);
+        let (begins, ends) = (&mut begin[..], &mut end[..]);
         for buffer in &schedule.buffers {
             let bytes = buffer.size.bytes(batch)?;
             let aligned = align_up(bytes)?;
+            if sizes.len() == schedule.persistent {
+                persistent = total;
+            }
             // With all sizes within 64 bits, so is every sum below.
             total = total.checked_add(aligned)?;
-            begin[buffer.lower as usize] += aligned;
-            end[buffer.upper as usize] += aligned;
+            begins[buffer.lower as usize] += aligned;
+            ends[buffer.upper as usize] += aligned;
             sizes.push(bytes);
         }
-        let mut live = Live { steps: begin, most: 0, step: 0 };
-        let mut now = 0;
-        for (time, (bytes, end)) in live.steps.iter_mut().zip(&end).enumerate() {
-            now = now + *bytes - end;
-            *bytes = now;
-            if now > live.most {
-                (live.most, live.step) = (now, time);
+        let (mut now, mut most, mut step, mut time) = (0, 0, 0, 0);
+        while time < begins.len() {
+            now = now + begins[time] - ends[time];
+            begins[time] = now;
+            if now > most {
+                (most, step) = (now, time);
             }
+            time += 1;
         }
-        live.steps.truncate(steps);
-        Some((live, sizes))
+        begin.truncate(steps);
+        Some((Live { steps: begin, most, step, persistent }, sizes))
     }
 }

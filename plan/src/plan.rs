@@ -1,14 +1,17 @@
 //! The plan: schedules of training and inference, placed in one arena.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Effort;
 use crate::consistency;
 use crate::graph::{Graph, MAX_BATCH, Training};
+use crate::known::Known;
 use crate::lower::{self, Facts};
 use crate::placement::{Live, Placement, PlanError};
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute, sliced_loss};
+use crate::strategy::{Strategies, Strategy, in_best_sequence, recompute};
 use crate::validate::validate;
 use crate::what_if::arena_budget;
 
@@ -24,71 +27,110 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Plans the training step.
+    /// Plans the training step. With a `goal`, an arena of no more bytes is low enough, and there may be no plan where it
+    /// is not reached.
     ///
     /// # Errors
     /// A batch out of range, or sizes that pass 64 bits.
-    fn training(graph: &Graph, training: &Training, inference: &Planned) -> Result<Planned, PlanError> {
+    fn training(
+        graph: &Graph,
+        training: &Training,
+        inference: &Planned,
+        goal: Option<u64>,
+        known: &Known,
+    ) -> Result<Option<Planned>, PlanError> {
         check_batch(training.batch)?;
-        let most = |facts: &Facts| Strategies::new(graph, facts).most;
-        let whole = in_best_sequence(graph, Facts::new(graph, true), most);
-        let sliced = sliced_loss::facts(graph, &whole);
-        let evaluation = inference.placement.transient_bytes();
-        let strategies = Strategies::new(graph, &whole).or_sliced(sliced.as_ref(), evaluation);
-        let facts = strategies.facts;
-        let place = |schedule: &Schedule, effort| place(schedule, training.batch, effort, &graph.name);
-        let mut best: Option<Planned> = None;
-        for (strategy, schedule) in strategies {
-            let placement = place(&schedule, &Effort::GREEDY)?;
-            if best.as_ref().is_none_or(|best| placement.length < best.placement.length) {
-                best = Some(Planned { strategy, schedule, placement });
-            }
-            if best.as_ref().is_some_and(|best| best.placement.is_exact()) {
-                break;
-            }
-        }
-        let mut planned = best.expect("there is a strategy for every network");
-        if !planned.placement.is_exact() {
-            planned.placement = place(&planned.schedule, &Effort::EXPANSION)?;
-        }
+        let whole = Strategies::new(graph, known);
+        let strategies = whole.sliced(inference.placement.transient_bytes()).unwrap_or(whole);
         match graph.budget.train.filter(|_| graph.budget.recompute) {
-            Some(budget) => planned.recomputing(graph, facts, arena_budget(budget, graph.budget.reserve)),
-            None => Ok(planned),
+            Some(budget) => {
+                let limit = arena_budget(budget, graph.budget.reserve);
+                Planned::recomputing(graph, strategies, limit, goal, known)
+            }
+            None => Planned::lowest(graph, strategies, goal).map(Some),
         }
     }
 
-    /// The same step with activations computed again until the arena stays within a limit; where nothing does, in the
-    /// least memory.
-    fn recomputing(self, graph: &Graph, facts: &Facts, limit: u64) -> Result<Planned, PlanError> {
+    /// The step in that of several ways which is placed lowest, or low enough for the goal.
+    fn lowest(
+        graph: &Graph,
+        ways: impl Iterator<Item = (Strategy, Rc<Schedule>)>,
+        goal: Option<u64>,
+    ) -> Result<Planned, PlanError> {
+        let batch = graph.declared_batch();
+        let greedy = Effort { enough: goal.unwrap_or(0), ..Effort::GREEDY };
+        let is_low_enough =
+            |placement: &Placement| placement.is_exact() || goal.is_some_and(|goal| placement.length <= goal);
+        let mut best: Option<(Strategy, Rc<Schedule>, Placement)> = None;
+        for (strategy, schedule) in ways {
+            let placement = place(&schedule, batch, &greedy, &graph.name)?;
+            if best.as_ref().is_none_or(|(.., best)| placement.length < best.length) {
+                best = Some((strategy, schedule, placement));
+            }
+            if best.as_ref().is_some_and(|(.., best)| is_low_enough(best)) {
+                break;
+            }
+        }
+        let (strategy, schedule, mut placement) = best.expect("there is a strategy for every network");
+        if !is_low_enough(&placement) {
+            placement = place(&schedule, batch, &Effort::EXPANSION, &graph.name)?;
+        }
+        Ok(Planned { strategy, schedule: Rc::unwrap_or_clone(schedule), placement })
+    }
+    /// The step with activations computed again until the arena stays within a limit; where nothing does, in the least memory,
+    /// unless there is a goal.
+    fn recomputing(
+        graph: &Graph,
+        strategies: Strategies,
+        limit: u64,
+        goal: Option<u64>,
+        known: &Known,
+    ) -> Result<Option<Planned>, PlanError> {
         /// A placement above its lower bound asks for a little less.
         const ATTEMPTS: usize = 4;
-        if self.placement.length <= limit {
-            return Ok(self);
+        let batch = graph.declared_batch();
+        let too_large = || PlanError::TooLarge { name: graph.name.clone(), batch };
+        let facts = strategies.facts.clone();
+        let mut ways = strategies.peekable();
+        let (mut base, schedule) = ways.peek().cloned().expect("there is a strategy for every network");
+        let (Live { mut most, persistent, .. }, _) = Live::at(&schedule, batch).ok_or_else(too_large)?;
+        let mut kept = None;
+        // No placement is needed to know that more than the limit is live.
+        if most <= limit {
+            let planned = Planned::lowest(graph, &mut ways, goal)?;
+            if planned.placement.length <= limit {
+                return Ok(Some(planned));
+            }
+            (base, most) = (planned.strategy.clone(), planned.placement.lower_bound);
+            kept = Some(planned);
         }
-        let batch = self.placement.batch;
-        let search = recompute::Search::new(graph, facts, self.strategy.clone(), self.placement.lower_bound);
+        let search = recompute::Search::new(graph, &facts, known, base, most);
         let plan = |way: recompute::Candidate| {
-            let schedule = lower::training(graph, facts, &way.strategy);
+            let schedule = known.training(graph, &facts, &way.strategy);
             let placement = place(&schedule, batch, &Effort::EXPANSION, &graph.name)?;
-            Ok(Planned { strategy: way.strategy, schedule, placement })
+            Ok(Planned { strategy: way.strategy, schedule: Rc::unwrap_or_clone(schedule), placement })
         };
         let mut live = limit;
         // What persists can't be computed again.
-        let attempts = if limit > self.placement.persistent_bytes { ATTEMPTS } else { 0 };
+        let attempts = if limit > persistent { ATTEMPTS } else { 0 };
         for _ in 0..attempts {
             let Some(way) = search.within(live) else { break };
             let planned: Planned = plan(way)?;
             if planned.placement.length <= limit {
-                return Ok(planned);
+                return Ok(Some(planned));
             }
             live -= (planned.placement.length - limit).min(live);
         }
-        match search.least().filter(|way| way.most < self.placement.length) {
+        if goal.is_some() {
+            return Ok(None);
+        }
+        let kept = kept.map_or_else(|| Planned::lowest(graph, ways, None), Ok)?;
+        match search.least().filter(|way| way.most < kept.placement.length) {
             Some(way) => {
                 let least: Planned = plan(way)?;
-                Ok(if least.placement.length < self.placement.length { least } else { self })
+                Ok(Some(if least.placement.length < kept.placement.length { least } else { kept }))
             }
-            None => Ok(self),
+            None => Ok(Some(kept)),
         }
     }
 
@@ -109,15 +151,20 @@ impl Planned {
     ///
     /// # Errors
     /// A batch out of range, or sizes that pass 64 bits.
-    fn inference(graph: &Graph) -> Result<Planned, PlanError> {
-        check_batch(graph.inference_batch())?;
-        let lower = |facts: &Facts| lower::inference(graph, facts, &Strategy::inference(facts));
+    fn inference(graph: &Graph, known: &Known) -> Result<Planned, PlanError> {
         let batch = graph.inference_batch();
-        let most = |facts: &Facts| Live::at(&lower(facts), batch).map_or(u64::MAX, |(live, _)| live.most);
-        let facts = in_best_sequence(graph, Facts::new(graph, false), most);
-        let (strategy, schedule) = (Strategy::inference(&facts), lower(&facts));
-        let placement = place(&schedule, graph.inference_batch(), &Effort::EXPANSION, &graph.name)?;
-        Ok(Planned { strategy, schedule, placement })
+        check_batch(batch)?;
+        let of = |facts: Facts| {
+            let strategy = Strategy::inference(&facts);
+            let schedule = known.inference(graph, &facts, &strategy);
+            (strategy, schedule)
+        };
+        let most = |(_, schedule): &(Strategy, Rc<Schedule>)| {
+            Live::at(schedule, batch).map_or(u64::MAX, |(live, _)| live.most)
+        };
+        let (strategy, schedule) = in_best_sequence(graph, Facts::new(graph, false), of, most);
+        let placement = place(&schedule, batch, &Effort::EXPANSION, &graph.name)?;
+        Ok(Planned { strategy, schedule: Rc::unwrap_or_clone(schedule), placement })
     }
 
     /// What one training step computes, over what it would compute without doing anything twice, with bytes that are moved
@@ -184,11 +231,35 @@ impl Plan {
     /// # Errors
     /// A network whose parts do not fit together, a batch out of range, or sizes that pass 64 bits.
     pub fn new(graph: Graph) -> Result<Plan, PlanError> {
+        Plan::new_with(graph, &Known::default())
+    }
+
+    /// Plans a network of which something is known already: it differs in nothing but batch and budget from those that were
+    /// planned with that before.
+    ///
+    /// # Errors
+    /// As [`new`](Plan::new).
+    pub fn new_with(graph: Graph, known: &Known) -> Result<Plan, PlanError> {
+        Ok(Plan::towards(graph, None, known)?.expect("without a goal there is a plan"))
+    }
+
+    /// A plan whose peak stays within so many bytes. It is not the lowest one, but there is one just if the lowest is within
+    /// them.
+    pub(crate) fn within(graph: Graph, goal: u64, known: &Known) -> Option<Plan> {
+        Plan::towards(graph, Some(goal), known).ok()?.filter(|plan| plan.peak_bytes() <= goal)
+    }
+
+    fn towards(graph: Graph, goal: Option<u64>, known: &Known) -> Result<Option<Plan>, PlanError> {
         consistency::check(&graph)?;
-        let inference = Planned::inference(&graph)?;
-        let training =
-            graph.training.as_ref().map(|training| Planned::training(&graph, training, &inference)).transpose()?;
-        Plan::whole(Plan { graph, training, inference })
+        let inference = Planned::inference(&graph, known)?;
+        let training = match &graph.training {
+            Some(training) => match Planned::training(&graph, training, &inference, goal, known)? {
+                None => return Ok(None),
+                planned => planned,
+            },
+            None => None,
+        };
+        Plan::whole(Plan { graph, training, inference }).map(Some)
     }
 
     /// Plans a network whose training step follows a strategy of one's own.
@@ -197,7 +268,7 @@ impl Plan {
     /// As [`new`](Plan::new), and a strategy that is none for the network.
     pub fn with_strategy(graph: Graph, strategy: Strategy) -> Result<Plan, PlanError> {
         consistency::check(&graph)?;
-        let inference = Planned::inference(&graph)?;
+        let inference = Planned::inference(&graph, &Known::default())?;
         let by = |training| Planned::training_by(&graph, training, strategy);
         let training = graph.training.as_ref().map(by).transpose()?;
         Plan::whole(Plan { graph, training, inference })

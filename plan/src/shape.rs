@@ -157,6 +157,9 @@ impl Size {
 
     /// The bytes at a batch, or `None` where they pass 64 bits.
     pub fn bytes(self, batch: u64) -> Option<u64> {
+        if self.per_sample == 0 {
+            return Some(self.fixed.min(self.limit));
+        }
         match self.per_sample.checked_mul(batch).and_then(|b| b.checked_add(self.fixed)) {
             Some(bytes) => Some(bytes.min(self.limit)),
             None if self.limit < u64::MAX => Some(self.limit),

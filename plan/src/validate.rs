@@ -107,11 +107,14 @@ fn check_offsets(planned: &Planned, shift: u64) -> Result<(), Fault> {
         }
         if size > 0 {
             events.push((buffer.lower, true, i));
+        }
+        // What is live to the end needs no event there.
+        if size > 0 && (buffer.upper as usize) < schedule.steps.len() {
             events.push((buffer.upper, false, i));
         }
     }
     // At one time, ends come before beginnings.
-    events.sort_unstable();
+    events.sort_by_key(|&(time, begins, _)| 2 * u64::from(time) + u64::from(begins));
     // The live buffers by offset. None overlap, so only the neighbours of a new one need a look.
     let mut live: Vec<(u64, usize)> = Vec::new();
     for (_, begins, i) in events {

@@ -1,12 +1,12 @@
 //! What would fit: the largest batch within a budget, and other remedies, each found by planning it.
 
 use crate::graph::{Graph, MAX_BATCH};
-use crate::lower::Facts;
+use crate::known::Known;
 use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::strategy::{Strategies, in_best_sequence, sliced_loss};
+use crate::strategy::Strategies;
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -16,30 +16,36 @@ pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
 /// The largest batch whose arena stays within `limit` bytes: the batch of training (together with inference, unless that
 /// has a batch of its own), or of inference for a network that is not trained. Zero where not even one sample fits.
 pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
+    largest_batch_with(plan, limit, &Known::default())
+}
+
+/// The same, with what is known since the plan was made.
+pub(crate) fn largest_batch_with(plan: &Plan, limit: u64, known: &Known) -> u64 {
+    let graph = &plan.graph;
     // What the steps need at other batches is told by those that need the least, if these may be taken.
-    let least = plan.graph.budget.recompute.then(|| plan.graph.clone().budget(0).plan().ok()).flatten();
+    let least = graph.budget.recompute.then(|| Plan::new_with(graph.clone().budget(0), known).ok()).flatten();
     let mut low = Question { plan: least.as_ref().unwrap_or(plan), limit }.largest();
     // Another batch may be run by another strategy, and not every placement reaches the lower bound: planning tells.
     let fits = |batch: u64| {
-        let mut graph = plan.graph.clone().batch(batch);
+        let mut graph = graph.clone().batch(batch);
         if graph.budget.recompute {
             graph.budget.train = Some(limit);
             graph.budget.reserve = 0;
         }
-        let plan = graph.plan().ok()?;
-        (plan.peak_bytes() <= limit).then_some(plan)
+        Plan::within(graph, limit, known)
     };
-    let mut found = None;
+    let (mut found, mut step) = (None, (low / 64).max(1));
     while low > 0 && found.is_none() {
         found = fits(low);
         if found.is_none() {
-            low -= (low / 64).max(1);
+            low = low.saturating_sub(step);
+            step *= 2;
         }
     }
     while low < MAX_BATCH {
         let further = found.as_ref().map_or(0, |plan| Question { plan, limit }.largest());
         let further = [further, low + 1].into_iter().filter(|next| *next > low);
-        let mut further = further.filter(|next| plan.graph.budget.recompute || may_fit(&plan.graph, *next, limit));
+        let mut further = further.filter(|next| graph.budget.recompute || may_fit(graph, *next, limit, known));
         let next = further.find_map(|next| Some((next, fits(next)?)));
         match next {
             Some((next, plan)) => (low, found) = (next, Some(plan)),
@@ -50,19 +56,14 @@ pub fn largest_batch(plan: &Plan, limit: u64) -> u64 {
 }
 
 /// Whether training's live bytes stay within a limit at a batch, by the strategy that needs the least.
-fn may_fit(graph: &Graph, batch: u64, limit: u64) -> bool {
+fn may_fit(graph: &Graph, batch: u64, limit: u64, known: &Known) -> bool {
     if graph.training.is_none() {
         return true;
     }
     let graph = graph.clone().batch(batch);
-    let live = |mut strategies: Strategies| {
-        let live = strategies.next().and_then(|(_, schedule)| Live::at(&schedule, batch));
-        live.map_or(u64::MAX, |(live, _)| live.most)
-    };
-    let most = |facts: &Facts| live(Strategies::new(&graph, facts));
-    let facts = in_best_sequence(&graph, Facts::new(&graph, true), most);
-    let sliced = sliced_loss::facts(&graph, &facts);
-    most(&facts) <= limit || live(Strategies::new(&graph, &facts).or_sliced(sliced.as_ref(), 0)) <= limit
+    let whole = Strategies::new(&graph, known);
+    let mut ways = whole.sliced(0).into_iter().chain([whole]).filter_map(|mut strategies| strategies.next());
+    ways.any(|(_, schedule)| Live::at(&schedule, batch).is_some_and(|(live, _)| live.most <= limit))
 }
 
 struct Question<'p> {
@@ -75,38 +76,27 @@ impl Question<'_> {
     fn largest(&self) -> u64 {
         let mut low = 0; // fits
         let mut high = MAX_BATCH + 1; // does not
-        // The bytes are nearly proportional to the batch, so a line through two batches points close to the answer.
+        // The bytes are nearly proportional to the batch, so a line through two batches points close to the answer: none
+        // at all, and the one nearest below (or the declared one).
+        let base = self.lower_bound(0).unwrap_or(0);
         let mut guess = self.plan.graph.declared_batch();
+        let mut known = None;
         while high - low > 1 {
-            match self.lower_bound(guess) {
-                Some(bytes) if bytes <= self.limit => low = guess,
-                _ => high = guess,
+            let bytes = self.lower_bound(guess);
+            let fits = bytes.is_some_and(|bytes| bytes <= self.limit);
+            if fits || known.is_none() {
+                known = bytes.map(|bytes| (guess, bytes.saturating_sub(base)));
             }
-            guess = self.interpolate(low, high);
+            match fits {
+                true => low = guess,
+                false => high = guess,
+            }
+            guess = match known.zip(self.limit.checked_sub(base)) {
+                Some(((batch, bytes), room)) => between(low, high, room / (bytes / batch.max(1)).max(1)),
+                None => low + (high - low) / 2,
+            };
         }
         low
-    }
-
-    /// A batch strictly between two others where the line through their lower bounds meets the limit.
-    fn interpolate(&self, low: u64, high: u64) -> u64 {
-        if high - low < 2 {
-            return low;
-        }
-        let middle = low + (high - low) / 2;
-        let base = self.lower_bound(0).unwrap_or(0);
-        // Two batches known to lie on the line: none at all, and the one nearest below (or the declared one).
-        let known = if low > 0 { low } else { self.plan.graph.declared_batch() };
-        let (Some(bytes), Some(room)) = (self.lower_bound(known), self.limit.checked_sub(base)) else { return middle };
-        let slope = (bytes.saturating_sub(base) / known.max(1)).max(1);
-        let guess = room / slope;
-        // Close the interval from the side that the guess falls on; halve it where the line does not help.
-        if guess <= low {
-            (low + 1).max(low + (high - low) / 1024)
-        } else if guess >= high {
-            (high - 1).min(high - (high - low) / 1024)
-        } else {
-            guess
-        }
     }
 
     fn schedules(&self) -> (Option<&Schedule>, &Schedule) {
@@ -128,6 +118,17 @@ impl Question<'_> {
             Some(training) => Some(Live::at(training, batch)?.0.most.max(evaluation)),
             None => Some(evaluation),
         }
+    }
+}
+
+/// A guess, strictly between two others: where it falls on one side of them, that side is closed in on.
+fn between(low: u64, high: u64, guess: u64) -> u64 {
+    if guess <= low {
+        (low + 1).max(low + (high - low) / 1024)
+    } else if guess >= high {
+        (high - 1).min(high - (high - low) / 1024)
+    } else {
+        guess
     }
 }
 

@@ -7,7 +7,6 @@ use plimsoll_plan::layer_table::LayerRow;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::what_if::arena_budget;
 
-use super::text::{byte_literal, literal};
 use super::{exported, write_user_constants};
 use crate::Const;
 
@@ -151,12 +150,10 @@ fn write_peak(code: &mut String, plan: &Plan) {
 fn write_layers(code: &mut String, rows: &[LayerRow]) {
     code.push_str(
         "#[doc = \"The inputs, then each layer: path, kind, output shape, parameters, bytes of each class.\"] \
-         pub const LAYERS: &'static [::plimsoll::LayerRow] = &[\n",
+         pub const LAYERS: &'static [::plimsoll::LayerRow] = { use ::plimsoll::LayerRow as Row; &[\n",
     );
     for row in rows {
-        code.push_str("::plimsoll::LayerRow::new(");
-        literal(code, &row.path);
-        put(code, format_args!(", \"{}\", &[", row.kind));
+        put(code, format_args!("Row::new({:?}, \"{}\", &[", row.path, row.kind));
         for extent in row.shape.iter() {
             put(code, format_args!("{extent}, "));
         }
@@ -166,7 +163,7 @@ fn write_layers(code: &mut String, rows: &[LayerRow]) {
         }
         code.push_str("]),\n");
     }
-    code.push_str("];\n");
+    code.push_str("] };\n");
 }
 
 /// The implementation of the trait, with the plan.
@@ -208,8 +205,7 @@ pub(super) fn write_network(code: &mut String, name: &str, outer: &str, plan: &[
          static CELL: ::std::sync::OnceLock<::plimsoll::Plan> = ::std::sync::OnceLock::new();\n&CELL\n}\n\
          ::plimsoll::PlanRef::new(",
     );
-    byte_literal(code, plan);
-    code.push_str(", cell)\n};\n}\n");
+    put(code, format_args!("b\"{}\", cell)\n}};\n}}\n", plan.escape_ascii()));
 }
 
 /// Uses the type and all that it has: the user's lints about dead code see nothing to say, and no `allow` of ours meets

@@ -5,7 +5,6 @@
 
 mod constants;
 mod fallback;
-mod text;
 
 pub(crate) use constants::NAMES;
 
@@ -14,6 +13,7 @@ use std::collections::HashSet;
 use plimsoll_plan::arguments::Value;
 use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::Graph;
+use plimsoll_plan::known::Known;
 use plimsoll_plan::layer_table::rows;
 use plimsoll_plan::plan::Plan;
 use plimsoll_plan::report::{failure, markdown};
@@ -32,8 +32,9 @@ pub fn network(tokens: TokenStream) -> TokenStream {
     let Some(declaration) = crate::declare(tokens, &mut report) else {
         return errors(report);
     };
-    let code = match declaration.graph.clone().map(Plan::new) {
-        Some(Ok(plan)) => planned(&declaration, &plan, &mut report),
+    let known = Known::default();
+    let code = match declaration.graph.clone().map(|graph| Plan::new_with(graph, &known)) {
+        Some(Ok(plan)) => planned(&declaration, &plan, &known, &mut report),
         Some(Err(error)) => {
             let place = declaration.batch.unwrap_or(Place::from(declaration.name.span()));
             report.error(place, error.to_string(), "use a smaller batch or network");
@@ -51,7 +52,7 @@ fn errors(report: Report) -> TokenStream {
 
 /// The code of a network that has a plan; a budget that is exceeded is reported beside it, and the type exists all the
 /// same, so that one mistake makes one error.
-fn planned(declaration: &Declaration, plan: &Plan, report: &mut Report) -> TokenStream {
+fn planned(declaration: &Declaration, plan: &Plan, known: &Known, report: &mut Report) -> TokenStream {
     if let Err(fault) = validate(plan) {
         report.error(
             declaration.name.span(),
@@ -59,7 +60,7 @@ fn planned(declaration: &Declaration, plan: &Plan, report: &mut Report) -> Token
             "this is a bug of Plimsoll's: please report it",
         );
     }
-    let footprint = Footprint::new(plan);
+    let footprint = Footprint::new_with(plan, known);
     check_budget(declaration, plan, &footprint, report);
     let rows = rows(plan);
     let page = markdown::page(plan, &footprint, &rows);
@@ -94,20 +95,22 @@ fn same_place(a: Place, b: Place) -> bool {
 /// The type with the user's own attributes and visibility, and what was written as text.
 fn assemble(declaration: &Declaration, page: &str, code: &str) -> TokenStream {
     let Declaration { attributes, visibility, name, .. } = declaration;
-    let code: TokenStream = match code.parse() {
-        Ok(code) => code,
-        Err(error) => {
-            let message = format!("Plimsoll wrote code that can't be read: {error}");
-            syn::Error::new(Span::call_site(), message).into_compile_error()
-        }
-    };
+    let page = read(&format!("#[doc = \"\"] #[doc = {page:?}]"));
+    let code = read(code);
     quote! {
         #(#attributes)*
-        #[doc = ""]
-        #[doc = #page]
+        #page
         #visibility struct #name;
         #code
     }
+}
+
+/// The tokens of what was written as text.
+fn read(code: &str) -> TokenStream {
+    code.parse().unwrap_or_else(|error| {
+        let message = format!("Plimsoll wrote code that can't be read: {error}");
+        syn::Error::new(Span::call_site(), message).into_compile_error()
+    })
 }
 
 /// The attributes of every item of a network, which follow from those of its type.
@@ -168,9 +171,7 @@ fn write_user_constants(code: &mut String, consts: &[Const]) {
             None => format!("::core::primitive::{kind}"),
         };
         for line in &constant.docs {
-            code.push_str("#[doc = ");
-            text::literal(code, line);
-            code.push(']');
+            code.push_str(&format!("#[doc = {line:?}]"));
         }
         if constant.docs.is_empty() {
             code.push_str("#[doc = \"Declared in the network.\"]");

@@ -1,31 +1,38 @@
 //! Placement in one pass: the buffers in some order, each at the lowest gap that holds it.
 
 use super::sections::Sections;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 /// An order in which to place the buffers.
 pub(super) struct Order {
     /// Its name, for reports.
     pub name: &'static str,
-    /// Which of two buffers comes first.
-    compare: fn(&Sections, usize, usize) -> Ordering,
+    /// The buffers with the largest key come first; of equals, the first in the problem.
+    key: fn(&Sections, usize) -> u128,
 }
 
 /// The orders that are tried, those first which are most often perfect on training.
 pub(super) const ORDERS: [Order; 4] = [
     // Exact if any two lifespans are nested or apart: each buffer then lies on others that outlive it on both sides.
-    Order { name: "longest first", compare: |s, a, b| s.length(b).cmp(&s.length(a)).then(s.size[b].cmp(&s.size[a])) },
+    Order { name: "longest first", key: |s, b| pair(s.length(b) as u64, s.size[b]) },
     // Packs the time of the peak without gaps before anything can get in the way there.
-    Order { name: "tightest first", compare: |s, a, b| s.peak(b).cmp(&s.peak(a)).then(s.length(b).cmp(&s.length(a))) },
-    Order { name: "largest first", compare: |s, a, b| s.size[b].cmp(&s.size[a]).then(s.length(b).cmp(&s.length(a))) },
-    Order { name: "largest area first", compare: |s, a, b| s.area(b).cmp(&s.area(a)) },
+    Order { name: "tightest first", key: |s, b| pair(s.peak(b), s.length(b) as u64) },
+    Order { name: "largest first", key: |s, b| pair(s.size[b], s.length(b) as u64) },
+    Order { name: "largest area first", key: |s, b| s.area(b) },
 ];
+
+/// Two keys as one, the first of which counts more.
+fn pair(first: u64, second: u64) -> u128 {
+    u128::from(first) << 64 | u128::from(second)
+}
 
 impl Order {
     /// The buffers in this order.
     pub fn sequence(&self, sections: &Sections) -> Vec<usize> {
+        let keys: Vec<u128> = (0..sections.len()).map(|buffer| (self.key)(sections, buffer)).collect();
+        let keys = &keys[..];
         let mut sequence: Vec<usize> = (0..sections.len()).collect();
-        sequence.sort_unstable_by(|&a, &b| (self.compare)(sections, a, b).then(a.cmp(&b)));
+        sequence.sort_by_key(|&buffer| Reverse(keys[buffer]));
         sequence
     }
 }
@@ -72,6 +79,8 @@ struct Placed {
     end: u64,
     lower: usize,
     upper: usize,
+    /// Among the loose: the highest end of this one and of those before it.
+    reach: u64,
 }
 
 impl Taken {
@@ -82,7 +91,8 @@ impl Taken {
         let mut free = sections.highest(buffer, &self.floor).next_multiple_of(alignment);
 
         // A buffer of few sections meets few others: it is quicker to gather and sort these than to pass by all.
-        let mut others = &self.loose[..];
+        let below = self.loose.partition_point(|other| other.reach <= free);
+        let mut others = &self.loose[below..];
         let of_section = &self.of_section[lower..upper];
         let (mut section, mut count) = (0, 0);
         while self.room > 0 && section < of_section.len() {
@@ -93,7 +103,14 @@ impl Taken {
             self.met.clear();
             section = 0;
             while section < of_section.len() {
-                self.met.extend_from_slice(&of_section[section]);
+                let others = &of_section[section][..];
+                let mut index = 0;
+                while index < others.len() {
+                    if others[index].end > free {
+                        self.met.push(others[index]);
+                    }
+                    index += 1;
+                }
                 section += 1;
             }
             self.met.sort_unstable_by_key(|other| other.offset);
@@ -116,7 +133,8 @@ impl Taken {
 
     fn insert(&mut self, sections: &Sections, buffer: usize, offset: u64) {
         let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
-        let placed = Placed { offset, end: offset + sections.size[buffer], lower, upper };
+        let end = offset + sections.size[buffer];
+        let placed = Placed { offset, end, lower, upper, reach: end };
         let floors = &mut self.floor[lower..upper];
         let of_section = &mut self.of_section[lower..upper];
         let mut gapless = true;
@@ -135,7 +153,11 @@ impl Taken {
         }
         if !gapless {
             let at = self.loose.partition_point(|other| other.offset < offset);
-            self.loose.insert(at, placed);
+            let before = if at > 0 { self.loose[at - 1].reach } else { 0 };
+            self.loose.insert(at, Placed { reach: end.max(before), ..placed });
+            for other in self.loose[at + 1..].iter_mut().take_while(|other| other.reach < end) {
+                other.reach = end;
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{Effort, Method, PlaceError, Problem, Solution};
 pub fn place(problem: &Problem, effort: &Effort) -> Result<Solution, PlaceError> {
     let sections = Sections::new(problem)?;
     let lower_bound = sections.lower_bound();
-    let goal = problem.capacity.unwrap_or(0).max(lower_bound);
+    let goal = problem.capacity.unwrap_or(0).max(effort.enough).max(lower_bound);
 
     let mut placed = Vec::new();
     let mut height = u64::MAX;

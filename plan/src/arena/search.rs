@@ -72,7 +72,7 @@ impl Trees<'_> {
     fn new(sections: &Sections) -> Trees<'_> {
         let order = |key: fn(&Sections, usize) -> (u128, u128)| {
             let mut order: Vec<usize> = (0..sections.len()).collect();
-            order.sort_by_key(|&buffer| Reverse(key(sections, buffer)));
+            order.sort_by_cached_key(|&buffer| Reverse(key(sections, buffer)));
             order
         };
         Trees {

@@ -22,8 +22,6 @@ pub(super) struct Sections {
     pub alignment: Vec<u64>,
     /// The bytes live in each section.
     pub total: Vec<u64>,
-    /// The most bytes live in any section of each buffer.
-    peak: Vec<u64>,
 }
 
 impl Sections {
@@ -36,7 +34,6 @@ impl Sections {
             size: Vec::new(),
             alignment: Vec::new(),
             total: Vec::new(),
-            peak: Vec::new(),
         };
         // Each placement wastes less than one alignment, so that with this sum no offset overflows later.
         let mut sum = 0u64;
@@ -63,7 +60,6 @@ impl Sections {
             sections.alignment.push(buffer.alignment);
         }
         sections.cut(problem);
-        sections.peak = (0..sections.len()).map(|buffer| sections.highest(buffer, &sections.total)).collect();
         Ok(sections)
     }
 
@@ -77,8 +73,8 @@ impl Sections {
             births.push((lifespan.lower, buffer));
             deaths.push((lifespan.upper, buffer));
         }
-        births.sort_unstable();
-        deaths.sort_unstable();
+        births.sort_by_key(|birth| birth.0);
+        deaths.sort_by_key(|death| death.0);
         self.lower = vec![0; count];
         self.upper = vec![0; count];
         let (mut birth, mut death, mut live, mut born) = (0, 0, 0u64, false);
@@ -125,7 +121,7 @@ impl Sections {
 
     /// The most bytes live in any section of the buffer.
     pub fn peak(&self, buffer: usize) -> u64 {
-        self.peak[buffer]
+        self.highest(buffer, &self.total)
     }
 
     /// The highest of some figures of the sections, among those of the buffer.

@@ -33,59 +33,101 @@ pub(super) fn skyline(sections: &Sections, mut sequence: Vec<usize>, goal: u64, 
     best
 }
 
-/// Fills the arena once.
+/// Fills the arena once. Loops run over indices of slices, which are quick without optimization.
 fn fill(sections: &Sections, sequence: &[usize]) -> (Vec<u64>, u64) {
     let times = sections.total.len();
-    let mut sky = vec![0u64; times];
+    let mut sky = Sky { height: vec![0; times], next: (1..=times).collect() };
     let mut offsets = vec![0; sections.len()];
     let mut highest = 0;
-    let mut left = sequence.to_vec();
+    // The buffers that are left, each by its place in the sequence, under their first section.
+    let mut left: Vec<Vec<usize>> = vec![Vec::new(); times];
     // How many buffers that are left live in each section; where there are none, the skyline is of no interest.
     let mut waiting = vec![0u32; times];
-    for &buffer in sequence {
+    for (place, &buffer) in sequence.iter().enumerate() {
+        left[sections.lower[buffer]].push(place);
         waiting[sections.lower[buffer]..sections.upper[buffer]].iter_mut().for_each(|count| *count += 1);
     }
-    while !left.is_empty() {
-        let (begin, end) = lowest_stretch(&sky, &waiting);
-        let fits = |buffer: &usize| sections.lower[*buffer] >= begin && sections.upper[*buffer] <= end;
-        let Some(at) = left.iter().position(fits) else {
+    let (uppers, waiting) = (&sections.upper[..], &mut waiting[..]);
+    let mut placed = 0;
+    while placed < sequence.len() {
+        let Stretch { begin, end, before } = sky.lowest();
+        let mut first = usize::MAX;
+        for places in &left[begin..end] {
+            let mut index = 0;
+            while index < places.len() && places[index] < first {
+                if uppers[sequence[places[index]]] <= end {
+                    first = places[index];
+                }
+                index += 1;
+            }
+        }
+        let height = sky.height[begin];
+        if first == usize::MAX {
             // Nothing fits between the neighbours: up to the lower one of them.
-            let before = if begin > 0 { sky[begin - 1] } else { u64::MAX };
-            let after = if end < times { sky[end] } else { u64::MAX };
-            sky[begin..end].fill(before.min(after));
+            let after = if end < times { sky.height[end] } else { u64::MAX };
+            sky.height[begin] = before.min(after);
             continue;
-        };
-        let buffer = left.remove(at);
+        }
+        let buffer = sequence[first];
         let (lower, upper) = (sections.lower[buffer], sections.upper[buffer]);
-        let offset = sky[lower].next_multiple_of(sections.alignment[buffer]);
+        left[lower].retain(|place| *place != first);
+        placed += 1;
+        let offset = height.next_multiple_of(sections.alignment[buffer]);
         offsets[buffer] = offset;
         let top = offset + sections.size[buffer];
         highest = highest.max(top);
+        if lower > begin {
+            sky.next[begin] = lower;
+        }
         let mut section = lower;
         while section < upper {
-            sky[section] = top;
             waiting[section] -= 1;
-            if waiting[section] == 0 {
-                sky[section] = u64::MAX;
-            }
+            sky.height[section] = if waiting[section] == 0 { u64::MAX } else { top };
+            sky.next[section] = section + 1;
             section += 1;
+        }
+        if upper < end {
+            (sky.height[upper], sky.next[upper]) = (height, end);
         }
     }
     (offsets, highest)
 }
 
-/// The first longest run of sections at the lowest height.
-fn lowest_stretch(sky: &[u64], waiting: &[u32]) -> (usize, usize) {
-    let (mut begin, mut lowest, mut section) = (0, u64::MAX, 0);
-    while section < sky.len() {
-        if sky[section] < lowest && waiting[section] > 0 {
-            (begin, lowest) = (section, sky[section]);
+/// The skyline: stretches of sections at one height.
+struct Sky {
+    /// The height of the stretch that begins at a section; of no meaning elsewhere.
+    height: Vec<u64>,
+    /// Where the stretch that begins at a section ends, and the next one begins.
+    next: Vec<usize>,
+}
+
+/// Sections at the lowest height.
+struct Stretch {
+    begin: usize,
+    end: usize,
+    /// The height before them.
+    before: u64,
+}
+
+impl Sky {
+    /// The first longest stretch at the lowest height. Neighbours of equal height become one on the way.
+    fn lowest(&mut self) -> Stretch {
+        let (height, next) = (&self.height[..], &mut self.next[..]);
+        let mut lowest = Stretch { begin: 0, end: 0, before: u64::MAX };
+        let (mut least, mut before, mut begin) = (u64::MAX, u64::MAX, 0);
+        while begin < height.len() {
+            let here = height[begin];
+            let mut end = next[begin];
+            while end < height.len() && height[end] == here {
+                end = next[end];
+            }
+            next[begin] = end;
+            if here < least {
+                least = here;
+                lowest = Stretch { begin, end, before };
+            }
+            (before, begin) = (here, end);
         }
-        section += 1;
+        lowest
     }
-    let mut end = begin;
-    while end < sky.len() && sky[end] == lowest {
-        end += 1;
-    }
-    (begin, end)
 }

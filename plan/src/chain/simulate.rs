@@ -84,17 +84,18 @@ pub fn simulate(stages: &[Stage], operations: &[Operation]) -> Result<(u64, u64)
     // Whether the input of each stage is held on its own, and whether the stage is saved, its output with it.
     let mut inputs = vec![false; stages.len() + 1];
     let mut saved = vec![false; stages.len()];
+    let (inputs, saved) = (&mut inputs[..], &mut saved[..]);
     // The stages that have not run backward, the bytes held between operations.
     let mut left = stages.len();
     let mut held = 0u64;
     let (mut cost, mut peak) = (0u64, 0u64);
 
     for (operation, &next) in operations.iter().enumerate() {
-        let overflow = Fault::Overflow { operation };
+        let add = |sum: u64, bytes: u64| sum.checked_add(bytes).ok_or(Fault::Overflow { operation });
         let stage = match next {
             Operation::Forward { stage, .. } | Operation::Backward { stage } => stage,
         };
-        let part = stages.get(stage).ok_or(Fault::NoStage { operation, stage })?;
+        let Some(part) = stages.get(stage) else { return Err(Fault::NoStage { operation, stage }) };
         let input = if stage == 0 { 0 } else { stages[stage - 1].output };
         if stage > 0 && !inputs[stage] && !saved[stage - 1] {
             return Err(Fault::NoInput { operation, stage });
@@ -106,25 +107,25 @@ pub fn simulate(stages: &[Stage], operations: &[Operation]) -> Result<(u64, u64)
                 if saved[stage] && keeps == Keeps::All || stage >= left {
                     return Err(Fault::Needless { operation, stage });
                 }
-                cost = cost.checked_add(part.forward_cost).ok_or(overflow.clone())?;
+                cost = add(cost, part.forward_cost)?;
                 let before = held;
                 if keeps == Keeps::All {
                     during = part.saving_peak;
                     saved[stage] = true;
-                    held = held.checked_add(part.saved).ok_or(overflow.clone())?;
-                    held = held.checked_add(part.output).ok_or(overflow.clone())?;
+                    held = add(held, part.saved)?;
+                    held = add(held, part.output)?;
                 } else {
                     during = part.forward_peak;
                     if !inputs[stage + 1] {
                         inputs[stage + 1] = true;
-                        held = held.checked_add(part.output).ok_or(overflow.clone())?;
+                        held = add(held, part.output)?;
                     }
                     if keeps == Keeps::Nothing && stage > 0 && inputs[stage] {
                         inputs[stage] = false;
                         held -= input;
                     }
                 }
-                peak = peak.max(before.checked_add(during).ok_or(overflow)?).max(held);
+                peak = peak.max(add(before, during)?).max(held);
             }
             Operation::Backward { .. } => {
                 if stage + 1 != left {
@@ -133,14 +134,14 @@ pub fn simulate(stages: &[Stage], operations: &[Operation]) -> Result<(u64, u64)
                 if !saved[stage] {
                     return Err(Fault::NotSaved { operation, stage });
                 }
-                cost = cost.checked_add(part.backward_cost).ok_or(overflow.clone())?;
+                cost = add(cost, part.backward_cost)?;
                 // The gradient of the last output comes from nowhere; the others are held since the backward pass before.
                 if left == stages.len() {
-                    held = held.checked_add(part.output_gradient).ok_or(overflow.clone())?;
+                    held = add(held, part.output_gradient)?;
                     peak = peak.max(held);
                 }
                 held -= part.saved + part.output + part.output_gradient;
-                peak = peak.max(held.checked_add(part.backward_peak).ok_or(overflow.clone())?);
+                peak = peak.max(add(held, part.backward_peak)?);
                 saved[stage] = false;
                 if inputs[stage + 1] {
                     // A copy of the output that was held on its own. Nothing can read it any more.
@@ -152,8 +153,8 @@ pub fn simulate(stages: &[Stage], operations: &[Operation]) -> Result<(u64, u64)
                     held -= input;
                 }
                 let input_gradient = if stage == 0 { 0 } else { stages[stage - 1].output_gradient };
-                held = held.checked_add(input_gradient).ok_or(overflow.clone())?;
-                held = held.checked_add(part.parameter_gradients).ok_or(overflow)?;
+                held = add(held, input_gradient)?;
+                held = add(held, part.parameter_gradients)?;
                 peak = peak.max(held);
                 left = stage;
             }

@@ -160,7 +160,7 @@ impl<'g> Lowering<'g> {
             return target;
         }
         let role = Role::InputGradient(0);
-        let size = self.value_type(value).size();
+        let size = self.facts.size[value.index()];
         match self.gradients[value.index()] {
             None => {
                 let unclaimed = self.claims[gradient.index()] == 0;

@@ -4,6 +4,7 @@
 use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
+use crate::shape::{Size, ValueType};
 use crate::strategy::cheap::forward_cost;
 use crate::strategy::sliced_loss;
 
@@ -24,8 +25,12 @@ pub struct Facts {
     pub is_view: Vec<bool>,
     /// For each value, the value whose elements it shares: itself, unless it is a view.
     pub source: Vec<ValueId>,
+    /// What each value takes.
+    pub size: Vec<Size>,
     /// For each node, whether any of its parameters is trained.
     pub trains: Vec<bool>,
+    /// For each node, the values that its backward pass reads, each by its source.
+    pub reads: Vec<Vec<ValueId>>,
     /// The last layer, where its outputs exist a slice at a time and its gradients come with the loss.
     pub sliced_head: Option<usize>,
     /// What each node's forward pass costs for one sample, as [`forward_cost`](crate::strategy::cheap::forward_cost) counts.
@@ -44,7 +49,9 @@ impl Facts {
             needs_gradient: vec![false; values],
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
+            size: graph.types.iter().map(ValueType::size).collect(),
             trains: vec![false; nodes],
+            reads: vec![Vec::new(); nodes],
             sliced_head: None,
             cost: Vec::with_capacity(nodes),
         };
@@ -64,14 +71,20 @@ impl Facts {
         facts.sequence = (0..nodes as u32).filter(|&node| facts.live[node as usize]).collect();
         if training {
             facts.find_gradients(graph);
+            facts.find_reads(graph);
         }
         facts
     }
 
     /// The same, with the loss computed by slices if it can be.
     #[must_use]
-    pub fn slicing_the_loss(self, graph: &Graph) -> Self {
-        Facts { sliced_head: sliced_loss::head(graph, &self), ..self }
+    pub fn slicing_the_loss(mut self, graph: &Graph) -> Self {
+        self.sliced_head = sliced_loss::head(graph, &self);
+        // Its gradients come with the loss.
+        if let Some(head) = self.sliced_head {
+            self.reads[head].clear();
+        }
+        self
     }
 
     /// A node matters if the output depends on it.
@@ -94,6 +107,19 @@ impl Facts {
             self.trains[node] = trains;
             self.needs_gradient[graph.value_of(node).index()] = trains || passes;
             self.has_backward[node] = trains || passes;
+        }
+    }
+
+    fn find_reads(&mut self, graph: &Graph) {
+        for (node, n) in graph.nodes.iter().enumerate() {
+            for (i, input) in n.inputs.iter().enumerate() {
+                if self.backward_reads_input(graph, node, Part::All, i) {
+                    self.reads[node].push(self.source[input.index()]);
+                }
+            }
+            if self.backward_reads_output(graph, node) {
+                self.reads[node].push(self.source[graph.value_of(node).index()]);
+            }
         }
     }
 
@@ -134,13 +160,8 @@ impl Facts {
 
     /// The values that a node's backward pass reads, each by its [`source`](Facts::source). Where the loss has computed the
     /// gradients already, none.
-    pub fn backward_reads(&self, graph: &Graph, node: usize) -> impl Iterator<Item = ValueId> {
-        let n = &graph.nodes[node];
-        let inputs = n.inputs.iter().enumerate();
-        let read = inputs.filter(move |&(i, _)| self.backward_reads_input(graph, node, Part::All, i));
-        let output = self.backward_reads_output(graph, node).then(|| graph.value_of(node));
-        let values = read.map(|(_, &input)| input).chain(output).filter(move |_| !self.is_sliced(node));
-        values.map(|value| self.source[value.index()])
+    pub fn backward_reads(&self, node: usize) -> &[ValueId] {
+        &self.reads[node]
     }
 }
 

@@ -27,7 +27,7 @@ impl Lowering<'_> {
                 self.overwrite(buffer, Content::Value(output));
                 buffer
             }
-            None => self.buffer(Content::Value(output), self.value_type(output).size()),
+            None => self.buffer(Content::Value(output), self.facts.size[output.index()]),
         };
         self.storage[output.index()] = Some(buffer);
         operands.push(write(Role::Output, buffer));
@@ -75,13 +75,15 @@ impl Lowering<'_> {
         if !self.memory(node).in_place {
             return None;
         }
-        let output = self.value_type(self.graph.value_of(node));
-        let n = &self.graph.nodes[node];
-        n.inputs.iter().copied().find_map(|input| {
-            let fits = self.value_type(input).size() == output.size() && self.value_type(input).dtype == output.dtype;
-            let transient = !self.is_kept_as_it_is(input);
-            (fits && transient && self.dies(input)).then(|| self.stored(input))
-        })
+        let output = self.graph.value_of(node);
+        let (size, dtype) = (self.facts.size[output.index()], self.value_type(output).dtype);
+        for &input in &self.graph.nodes[node].inputs {
+            let fits = self.facts.size[input.index()] == size && self.value_type(input).dtype == dtype;
+            if fits && self.dies(input) && !self.is_kept_as_it_is(input) {
+                return Some(self.stored(input));
+            }
+        }
+        None
     }
 
     /// Whether nobody needs the elements of a value after the present action.
@@ -107,7 +109,7 @@ impl Lowering<'_> {
             self.overwrite(buffer, content);
             buffer
         } else {
-            self.buffer(content, self.value_type(output).size())
+            self.buffer(content, self.facts.size[output.index()])
         };
         let loss = self.buffer(Content::Loss, Size::fixed(4));
         self.loss = Some(loss);

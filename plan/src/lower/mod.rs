@@ -229,23 +229,28 @@ impl<'g> Lowering<'g> {
             Some(_) => None,
             None => Some(self.output.unwrap_or_else(|| self.stored(self.graph.output))),
         };
+        let buffers = &mut self.buffers[..];
         for (time, step) in self.steps.iter().enumerate() {
             for operand in &step.operands {
-                let buffer = &mut self.buffers[operand.buffer.index()];
-                buffer.lower = buffer.lower.min(time as u32);
+                let buffer = &mut buffers[operand.buffer.0 as usize];
+                if buffer.upper == 0 {
+                    buffer.lower = time as u32;
+                }
                 buffer.upper = time as u32 + 1;
             }
         }
         let end = (self.steps.len() as u32).max(1);
-        for (i, buffer) in self.buffers.iter_mut().enumerate() {
-            let host_writes = self.inputs.iter().chain(&self.target).any(|b| b.index() == i);
-            let host_reads = self.loss.or(output).is_some_and(|read| read.index() == i);
-            if i < self.persistent || host_writes {
-                buffer.lower = 0;
-            }
-            if i < self.persistent || host_reads {
-                buffer.upper = end;
-            }
+        // What persists is always there; the host writes the batch before the first step and reads the result after the last.
+        for buffer in &mut self.buffers[..self.persistent] {
+            (buffer.lower, buffer.upper) = (0, end);
+        }
+        for written in self.inputs.iter().chain(&self.target) {
+            self.buffers[written.index()].lower = 0;
+        }
+        if let Some(read) = self.loss.or(output) {
+            self.buffers[read.index()].upper = end;
+        }
+        for buffer in &mut self.buffers[self.persistent..] {
             buffer.lower = buffer.lower.min(end - 1);
             buffer.upper = buffer.upper.max(buffer.lower + 1);
         }

@@ -26,7 +26,7 @@ impl Lowering<'_> {
             self.push_states(weight, &mut operands);
         }
         if self.facts.needs_gradient[input.index()] {
-            let gradient = self.buffer(Content::ValueGradient(input), self.value_type(input).size());
+            let gradient = self.buffer(Content::ValueGradient(input), self.facts.size[input.index()]);
             self.gradients[input.index()] = Some(gradient);
             self.claims[gradient.index()] += 1;
             operands.push(write(Role::InputGradient(0), gradient));

@@ -37,7 +37,7 @@ impl Uses {
                 }
                 Action::Loss => uses.of[source(facts.loss_reads(graph))].push(Use { at, writes: false }),
                 Action::Backward(node) => {
-                    for value in facts.backward_reads(graph, node as usize) {
+                    for &value in facts.backward_reads(node as usize) {
                         uses.of[value.index()].push(Use { at, writes: false });
                     }
                 }

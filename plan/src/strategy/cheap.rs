@@ -75,7 +75,7 @@ pub fn is_product(graph: &Graph, node: usize) -> bool {
 pub fn saved(graph: &Graph, facts: &Facts) -> Vec<bool> {
     let mut saved = vec![false; graph.types.len()];
     for node in order::backward_nodes(facts) {
-        facts.backward_reads(graph, node as usize).for_each(|value| saved[value.index()] = true);
+        facts.backward_reads(node as usize).iter().for_each(|value| saved[value.index()] = true);
     }
     saved
 }
@@ -95,7 +95,7 @@ pub fn order_forgetting(graph: &Graph, facts: &Facts, dropped: &[ValueId], forgo
     for node in order::backward_nodes(facts) {
         backward(graph, facts, node, &mut there, &mut order);
         if forgotten.iter().any(|value| there[value.index()]) {
-            let read: Vec<ValueId> = facts.backward_reads(graph, node as usize).collect();
+            let read = facts.backward_reads(node as usize);
             forgotten.iter().filter(|value| !read.contains(value)).for_each(|value| there[value.index()] = false);
         }
     }
@@ -112,7 +112,7 @@ pub fn there(graph: &Graph, saved: &[bool], dropped: &[ValueId]) -> Vec<bool> {
 
 /// A node's backward action, after those that compute again what it reads and is not there.
 pub fn backward(graph: &Graph, facts: &Facts, node: u32, there: &mut [bool], order: &mut Vec<Action>) {
-    for value in facts.backward_reads(graph, node as usize) {
+    for &value in facts.backward_reads(node as usize) {
         remake(graph, facts, value, there, order);
     }
     order.push(Action::Backward(node));

@@ -11,13 +11,16 @@ pub mod saving;
 pub mod sliced_loss;
 pub mod stages;
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Graph, ValueId};
-use crate::lower::{self, Facts};
+use crate::known::Known;
+use crate::lower::Facts;
 use crate::optimizers::Optimizer;
 use crate::order::{self, Action};
-use crate::placement::{Live, align_up};
+use crate::placement::Live;
 use crate::schedule::{Buffer, Content, Schedule};
 pub use saving::Saving;
 
@@ -94,66 +97,75 @@ impl Strategy {
 /// than the peak asks for. Those after it are for where that one can't be placed as low as it could be.
 pub struct Strategies<'g> {
     graph: &'g Graph,
+    known: &'g Known,
     /// What holds of the network where it is run so.
-    pub facts: &'g Facts,
-    plain: Option<(Strategy, Schedule)>,
+    pub facts: Rc<Facts>,
+    plain: Option<(Strategy, Rc<Schedule>)>,
     /// Everything dropped that is cheap, with the live bytes, where there is anything.
-    all: Option<(Strategy, Schedule, Live)>,
+    all: Option<(Strategy, Rc<Schedule>, Live)>,
     dropped: Vec<ValueId>,
     /// The most bytes that the best of them has live at one step; `u64::MAX` where they pass 64 bits.
-    pub most: u64,
+    most: u64,
     /// The parts of the peak that are left as room to spare: values kept right up to it are harder to place.
     margins: std::slice::Iter<'static, u64>,
 }
 
 impl<'g> Strategies<'g> {
-    /// The strategies of a network.
-    pub fn new(graph: &'g Graph, facts: &'g Facts) -> Strategies<'g> {
+    /// The strategies of a network, its nodes in the sequence that needs less.
+    pub fn new(graph: &'g Graph, known: &'g Known) -> Strategies<'g> {
+        let of = |facts| Strategies::of(graph, facts, known);
+        in_best_sequence(graph, Facts::new(graph, true), of, |strategies| strategies.most)
+    }
+
+    /// The strategies in the sequence of the facts.
+    fn of(graph: &'g Graph, facts: Facts, known: &'g Known) -> Strategies<'g> {
         const MARGINS: &[u64] = &[u64::MAX, 64, 16];
         let plain = Strategy {
             momentum_gradients: gradients_suit_momentum(graph) && graph.uses(Saving::MomentumGradients),
-            ..Strategy::plain(facts)
+            ..Strategy::plain(&facts)
         };
         let by_rows = graph.uses(Saving::RowTiles) && !plain.momentum_gradients;
-        let row_tiles = if by_rows { row_tiles::candidates(graph, facts) } else { Vec::new() };
+        let row_tiles = if by_rows { row_tiles::candidates(graph, &facts) } else { Vec::new() };
         let recomputes = graph.uses(Saving::CheapRecomputation);
-        let dropped = if recomputes { cheap::candidates(graph, facts, cheap::limit(facts)) } else { Vec::new() };
-        let with_schedule = |strategy: Strategy| {
-            let schedule = lower::training(graph, facts, &strategy);
-            (strategy, schedule)
-        };
-        let mut strategies =
-            Strategies { graph, facts, plain: None, all: None, dropped, most: u64::MAX, margins: MARGINS.iter() };
-        if !strategies.dropped.is_empty() || !row_tiles.is_empty() {
-            let order = cheap::order(graph, facts, &strategies.dropped);
-            let (all, schedule) = with_schedule(Strategy { order, row_tiles, ..plain.clone() });
+        let dropped = if recomputes { cheap::candidates(graph, &facts, cheap::limit(&facts)) } else { Vec::new() };
+        let mut all = None;
+        if !dropped.is_empty() || !row_tiles.is_empty() {
+            let strategy = Strategy { order: cheap::order(graph, &facts, &dropped), row_tiles, ..plain.clone() };
+            let schedule = known.training(graph, &facts, &strategy);
             let live = Live::at(&schedule, graph.declared_batch());
-            strategies.all = live.map(|(live, _)| (all, schedule, live));
+            all = live.map(|(live, _)| (strategy, schedule, live));
         }
-        let (plain, schedule) = with_schedule(plain);
+        let schedule = known.training(graph, &facts, &plain);
         let most = Live::at(&schedule, graph.declared_batch()).map_or(u64::MAX, |(live, _)| live.most);
+        let mut strategies = Strategies {
+            graph,
+            known,
+            facts: Rc::new(facts),
+            plain: None,
+            all,
+            dropped,
+            most,
+            margins: MARGINS.iter(),
+        };
         // Sizes that pass 64 bits are reported when the plan is placed.
-        if strategies.all.as_ref().is_none_or(|(.., all)| most <= all.most) {
-            strategies.plain = Some((plain, schedule));
-            strategies.margins = [].iter();
+        match &strategies.all {
+            Some((.., all)) if all.most < most => strategies.most = all.most,
+            _ => (strategies.plain, strategies.margins) = (Some((plain, schedule)), [].iter()),
         }
-        strategies.most = strategies.all.as_ref().map_or(most, |(.., all)| most.min(all.most));
         strategies
     }
 
-    /// These, or those with the loss by slices where that lowers what the trainer needs. `evaluation` is what it needs for
+    /// Those with the loss by slices, where that lowers what the trainer needs. `evaluation` is what it needs for
     /// evaluation above its own state, with whole logits.
-    #[must_use]
-    pub fn or_sliced(self, sliced: Option<&'g Facts>, evaluation: u64) -> Strategies<'g> {
-        let Some(sliced) = sliced else { return self };
+    pub fn sliced(&self, evaluation: u64) -> Option<Strategies<'g>> {
         let batch = self.graph.declared_batch();
         let live = |strategies: &Strategies| {
             let schedule = strategies.lowest()?;
-            let (live, sizes) = Live::at(schedule, batch)?;
-            let persistent = sizes[..schedule.persistent].iter().map(|size| align_up(*size)).sum::<Option<u64>>()?;
-            Some((live.step as u32, live.most.max(persistent.saturating_add(evaluation))))
+            let (live, _) = Live::at(schedule, batch)?;
+            Some((live.step as u32, live.most.max(live.persistent.saturating_add(evaluation))))
         };
-        let Some((peak, most)) = live(&self) else { return self };
+        let facts = sliced_loss::facts(self.graph, &self.facts)?;
+        let (peak, most) = live(self)?;
         let holds_logits = |buffer: &Buffer| {
             (buffer.lower..buffer.upper).contains(&peak)
                 && buffer.holds.iter().any(|holding| match holding.content {
@@ -161,43 +173,42 @@ impl<'g> Strategies<'g> {
                     _ => false,
                 })
         };
-        if !self.lowest().is_some_and(|schedule| schedule.buffers.iter().any(holds_logits)) {
-            return self;
+        if !self.lowest()?.buffers.iter().any(holds_logits) {
+            return None;
         }
-        let by_slices = Strategies::new(self.graph, sliced);
-        if live(&by_slices).is_some_and(|(_, sliced)| sliced < most) { by_slices } else { self }
+        let by_slices = Strategies::of(self.graph, facts, self.known);
+        live(&by_slices).is_some_and(|(_, sliced)| sliced < most).then_some(by_slices)
     }
 
     /// The steps with the fewest live bytes that are known without trying further, before any were taken.
     fn lowest(&self) -> Option<&Schedule> {
-        let plain = self.plain.as_ref().map(|(_, schedule)| schedule);
-        plain.or(self.all.as_ref().map(|(_, schedule, _)| schedule))
+        let plain = self.plain.as_ref().map(|(_, schedule)| &**schedule);
+        plain.or(self.all.as_ref().map(|(_, schedule, _)| &**schedule))
     }
 }
 
-/// The facts of a network with its nodes in the sequence that needs less, the declared one or
-/// [another](order::lean_sequence), by what a sequence needs.
-pub fn in_best_sequence(graph: &Graph, declared: Facts, most: impl Fn(&Facts) -> u64) -> Facts {
+/// What is made `of` a network with its nodes in the sequence that needs less, the declared one or
+/// [another](order::lean_sequence), by the `most` bytes live at one step.
+pub fn in_best_sequence<T>(graph: &Graph, declared: Facts, of: impl Fn(Facts) -> T, most: impl Fn(&T) -> u64) -> T {
     let other = if graph.uses(Saving::StepOrder) { order::lean_sequence(graph, &declared) } else { None };
-    match other.map(|sequence| Facts { sequence, ..declared.clone() }) {
-        Some(lean) if most(&lean) < most(&declared) => lean,
-        _ => declared,
-    }
+    let lean = other.map(|sequence| of(Facts { sequence, ..declared.clone() }));
+    let declared = of(declared);
+    lean.filter(|lean| most(lean) < most(&declared)).unwrap_or(declared)
 }
 
 impl Iterator for Strategies<'_> {
-    type Item = (Strategy, Schedule);
+    type Item = (Strategy, Rc<Schedule>);
 
-    fn next(&mut self) -> Option<(Strategy, Schedule)> {
+    fn next(&mut self) -> Option<(Strategy, Rc<Schedule>)> {
         if let Some(plain) = self.plain.take() {
             return Some(plain);
         }
         let (all, schedule, live) = self.all.as_ref()?;
         for margin in self.margins.by_ref() {
-            let needed = cheap::needed(self.graph, self.facts, &self.dropped, schedule, live, live.most / margin);
-            let order = cheap::order(self.graph, self.facts, &needed);
+            let needed = cheap::needed(self.graph, &self.facts, &self.dropped, schedule, live, live.most / margin);
+            let order = cheap::order(self.graph, &self.facts, &needed);
             let some = Strategy { order, ..all.clone() };
-            let schedule = lower::training(self.graph, self.facts, &some);
+            let schedule = self.known.training(self.graph, &self.facts, &some);
             let most = Live::at(&schedule, self.graph.declared_batch()).map(|(live, _)| live.most);
             if needed != self.dropped && most.is_some_and(|most| most <= live.most) {
                 return Some((some, schedule));

@@ -8,10 +8,13 @@
 //! - Segments of equal length, of which only the ends are kept (Chen et al. 2016, "Training deep nets with sublinear memory
 //!   cost"), for which the square root of the number of layers is the known choice: nothing is ever worse than these.
 
+use std::rc::Rc;
+
 use super::stages::{self, Nodes};
 use super::{Strategy, cheap};
-use crate::chain::{Effort, Operation, Stage, Tradeoff};
+use crate::chain::{Operation, Stage, Tradeoff};
 use crate::graph::{Graph, ValueId};
+use crate::known::Known;
 use crate::lower::{self, Facts};
 use crate::order::Action;
 use crate::placement::Live;
@@ -43,6 +46,7 @@ impl Candidate {
 pub struct Search<'g> {
     graph: &'g Graph,
     facts: &'g Facts,
+    known: &'g Known,
     /// All decisions but the order.
     base: Strategy,
     /// For each value, whether backward reads it.
@@ -57,7 +61,7 @@ struct Chain {
     stages: Vec<Nodes>,
     /// The solutions for what is known of the steps within the stages, and those where only what is held between them
     /// counts: the first is never too low, the second never too high.
-    tradeoffs: [Tradeoff; 2],
+    tradeoffs: [Rc<Tradeoff>; 2],
     dropped: Vec<ValueId>,
 }
 
@@ -69,11 +73,11 @@ const ATTEMPTS: usize = 40_000;
 
 impl<'g> Search<'g> {
     /// Prepares the search. `base` has the decisions beside the order; `most` is what the step needs without recomputation.
-    pub fn new(graph: &'g Graph, facts: &'g Facts, base: Strategy, most: u64) -> Search<'g> {
+    pub fn new(graph: &'g Graph, facts: &'g Facts, known: &'g Known, base: Strategy, most: u64) -> Search<'g> {
         let saved = cheap::saved(graph, facts);
         let cheap = cheap::candidates(graph, facts, cheap::limit(facts));
-        let chain = Chain::new(graph, facts, &saved, &cheap, &base, most);
-        Search { graph, facts, base, saved, cheap, chain }
+        let chain = Chain::new(graph, facts, known, &saved, &cheap, &base, most);
+        Search { graph, facts, known, base, saved, cheap, chain }
     }
 
     /// The cheapest way that is found to stay within `limit` live bytes.
@@ -90,7 +94,7 @@ impl<'g> Search<'g> {
 
     fn candidate(&self, order: Vec<Action>) -> Option<Candidate> {
         let strategy = Strategy { order, ..self.base.clone() };
-        let schedule = lower::training(self.graph, self.facts, &strategy);
+        let schedule = self.known.training(self.graph, self.facts, &strategy);
         let (live, _) = Live::at(&schedule, self.graph.declared_batch())?;
         let cost = again(self.facts, &strategy.order);
         Some(Candidate { strategy, most: live.most, cost })
@@ -250,6 +254,7 @@ impl Chain {
     fn new(
         graph: &Graph,
         facts: &Facts,
+        known: &Known,
         saved: &[bool],
         cheap: &[ValueId],
         base: &Strategy,
@@ -267,8 +272,7 @@ impl Chain {
         let sizes = stages::stages(graph, facts, &stages, &is_kept, !base.momentum_gradients)?;
         let held: Vec<Stage> =
             sizes.iter().map(|stage| Stage { forward_peak: 0, saving_peak: 0, backward_peak: 0, ..*stage }).collect();
-        let tradeoff = |stages: &[Stage]| Tradeoff::new(stages, most, Effort::EXPANSION).ok();
-        Some(Chain { stages, tradeoffs: [tradeoff(&sizes)?, tradeoff(&held)?], dropped })
+        Some(Chain { stages, tradeoffs: [known.tradeoff(sizes, most)?, known.tradeoff(held, most)?], dropped })
     }
 
     /// The operations on stages as actions of nodes.

@@ -94,7 +94,7 @@ pub fn stages(
             if value != output && facts.source[value.index()] == value {
                 match is_kept[value.index()] {
                     true => made.saved = made.saved.checked_add(value_bytes(value)?)?,
-                    false if backward_reads(graph, facts, stage, value) => {
+                    false if backward_reads(facts, stage, value) => {
                         remade = remade.checked_add(value_bytes(value)?)?;
                     }
                     false => {}
@@ -110,9 +110,9 @@ pub fn stages(
     Some(stages)
 }
 
-fn backward_reads(graph: &Graph, facts: &Facts, stage: &Nodes, value: ValueId) -> bool {
+fn backward_reads(facts: &Facts, stage: &Nodes, value: ValueId) -> bool {
     let mut nodes = stage.nodes.iter().filter(|&&node| facts.has_backward[node]);
-    nodes.any(|&node| facts.backward_reads(graph, node).any(|read| read == value))
+    nodes.any(|&node| facts.backward_reads(node).contains(&value))
 }
 
 /// The most bytes at once while a stage runs forward.

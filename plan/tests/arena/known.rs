@@ -127,7 +127,7 @@ fn tilings_are_placed_without_a_gap() {
 fn the_search_ends_when_its_nodes_are_spent() {
     let mut problem = tiling::tiling(5, 200);
     problem.capacity = None;
-    let effort = Effort { rounds: 4, nodes: 777, buffers: 1000 };
+    let effort = Effort { rounds: 4, nodes: 777, buffers: 1000, ..Effort::GREEDY };
     let solution = place(&problem, &effort).unwrap();
     validate(&problem, &solution).unwrap();
     assert!(solution.nodes <= 777);

@@ -32,7 +32,7 @@ proptest! {
 
     #[test]
     fn placements_are_valid_and_repeatable(problem in buffers(40, 20, 5000, &[256])) {
-        let effort = Effort { rounds: 4, nodes: 2000, buffers: 100 };
+        let effort = Effort { rounds: 4, nodes: 2000, buffers: 100, ..Effort::GREEDY };
         let solution = place(&problem, &effort).unwrap();
         prop_assert_eq!(validate(&problem, &solution), Ok(()));
         prop_assert!(plainly_valid(&problem, &solution));
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn alignments_may_differ(problem in buffers(20, 10, 50, &[1, 2, 8, 12])) {
-        let solution = place(&problem, &Effort { rounds: 4, nodes: 2000, buffers: 100 }).unwrap();
+        let solution = place(&problem, &Effort { rounds: 4, nodes: 2000, buffers: 100, ..Effort::GREEDY }).unwrap();
         prop_assert_eq!(validate(&problem, &solution), Ok(()));
         prop_assert!(plainly_valid(&problem, &solution));
     }

@@ -18,7 +18,7 @@ pub fn every_root(graph: &Graph, others: &Strategy) -> Strategy {
         }
     }
     let backward = || nodes.iter().rev().copied().filter(|&node| facts.has_backward[node]);
-    let mut read: Vec<ValueId> = backward().flat_map(|node| facts.backward_reads(graph, node)).collect();
+    let mut read: Vec<ValueId> = backward().flat_map(|node| facts.backward_reads(node)).copied().collect();
     read.sort_unstable();
     read.dedup();
     read.retain(|value| value.index() >= inputs);
@@ -44,7 +44,7 @@ pub fn every_root(graph: &Graph, others: &Strategy) -> Strategy {
     let mut order: Vec<Action> = nodes.iter().map(|node| Action::Forward(*node as u32)).collect();
     order.push(Action::Loss);
     for node in backward() {
-        for value in facts.backward_reads(graph, node).collect::<Vec<_>>() {
+        for &value in facts.backward_reads(node) {
             again(graph, &facts, value, &mut is_there, &mut order);
         }
         order.push(Action::Backward(node as u32));
