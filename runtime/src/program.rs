@@ -41,6 +41,8 @@ pub struct Instruction {
     /// For a node, the types of its inputs; for the loss, that of the network's output; for a sum of gradients, that of the
     /// value.
     pub inputs: Vec<ValueType>,
+    /// The types of the operands that are inputs: for an input that is never made, those of its parts.
+    pub parts: Vec<ValueType>,
     /// For a node, the type of its output; for the loss, that of the targets; for a parameter's update, the parameter's.
     pub output: ValueType,
 }
@@ -95,7 +97,7 @@ impl Program {
             graph: Arc::new(graph.clone()),
             training: schedule.training,
             batch: placement.batch as usize,
-            instructions: schedule.steps.iter().map(|step| instruction(graph, step)).collect(),
+            instructions: schedule.steps.iter().map(|step| instruction(graph, schedule, step)).collect(),
             regions: regions.collect(),
             schedule: schedule.clone(),
         }
@@ -186,7 +188,7 @@ impl AsRef<Program> for Program {
     }
 }
 
-fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instruction {
+fn instruction(graph: &Graph, schedule: &Schedule, step: &plimsoll_plan::schedule::Step) -> Instruction {
     let scalar = || ValueType { dtype: DType::F32, shape: Default::default(), batched: false };
     let (inputs, output) = match step.kind {
         StepKind::Forward { node }
@@ -207,5 +209,13 @@ fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instructi
             (Vec::new(), ValueType { shape, ..scalar() })
         }
     };
-    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, output }
+    let mut parts = Vec::with_capacity(inputs.len());
+    for (i, whole) in inputs.iter().enumerate() {
+        let of_node = step.kind.node().map_or(&[][..], |node| &schedule.parts[graph.nodes[node].inputs[i].index()]);
+        match of_node {
+            [] => parts.push(whole.clone()),
+            values => parts.extend(graph.value_types(values)),
+        }
+    }
+    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, parts, output }
 }

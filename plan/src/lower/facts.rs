@@ -5,7 +5,7 @@ use crate::graph::{Graph, ParameterRole, ValueId};
 use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
 use crate::strategy::cheap::forward_cost;
-use crate::strategy::sliced_loss;
+use crate::strategy::{concat_in_place, sliced_loss};
 
 /// Facts about nodes and values. All but the sequence hold in every order of steps.
 #[derive(Clone)]
@@ -24,6 +24,9 @@ pub struct Facts {
     pub is_view: Vec<bool>,
     /// For each value, the value whose elements it shares: itself, unless it is a view.
     pub source: Vec<ValueId>,
+    /// For each value that is never made, the values that it is made of, in their order: see
+    /// [`concat_in_place`](crate::strategy::concat_in_place). For all others, nothing.
+    pub parts: Vec<Vec<ValueId>>,
     /// For each node, whether any of its parameters is trained.
     pub trains: Vec<bool>,
     /// The last layer, where its outputs exist a slice at a time and its gradients come with the loss.
@@ -44,6 +47,7 @@ impl Facts {
             needs_gradient: vec![false; values],
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
+            parts: vec![Vec::new(); values],
             trains: vec![false; nodes],
             sliced_head: None,
             cost: Vec::with_capacity(nodes),
@@ -74,6 +78,16 @@ impl Facts {
         Facts { sliced_head: sliced_loss::head(graph, &self), ..self }
     }
 
+    /// The same, with every concat left out that can be.
+    #[must_use]
+    pub fn with_concats_in_place(mut self, graph: &Graph) -> Self {
+        self.parts = concat_in_place::parts(graph, &self);
+        for node in (0..graph.nodes.len()).filter(|&node| !self.parts[graph.value_of(node).index()].is_empty()) {
+            self.cost[node] = 0;
+        }
+        self
+    }
+
     /// A node matters if the output depends on it.
     fn find_live(&mut self, graph: &Graph) {
         let mut needed = vec![false; graph.types.len()];
@@ -95,6 +109,22 @@ impl Facts {
             self.needs_gradient[graph.value_of(node).index()] = trains || passes;
             self.has_backward[node] = trains || passes;
         }
+    }
+
+    /// Whether a value is made, and not only its parts.
+    pub fn is_made(&self, value: ValueId) -> bool {
+        self.parts[value.index()].is_empty()
+    }
+
+    /// What there is of a value: itself, or its parts.
+    pub fn parts_of(&self, value: ValueId) -> impl Iterator<Item = ValueId> {
+        let whole = self.is_made(value).then_some(value);
+        whole.into_iter().chain(self.parts[value.index()].iter().copied())
+    }
+
+    /// The values whose elements a value has, each by its [`source`](Facts::source).
+    pub fn sources(&self, value: ValueId) -> impl Iterator<Item = ValueId> {
+        self.parts_of(value).map(|part| self.source[part.index()])
     }
 
     /// Whether a node's output exists a slice at a time, within the step of the loss.
@@ -140,7 +170,7 @@ impl Facts {
         let read = inputs.filter(move |&(i, _)| self.backward_reads_input(graph, node, Part::All, i));
         let output = self.backward_reads_output(graph, node).then(|| graph.value_of(node));
         let values = read.map(|(_, &input)| input).chain(output).filter(move |_| !self.is_sliced(node));
-        values.map(|value| self.source[value.index()])
+        values.flat_map(|value| self.sources(value))
     }
 }
 

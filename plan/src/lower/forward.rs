@@ -17,10 +17,14 @@ impl Lowering<'_> {
             }
             return;
         }
+        // A concat that is left out is read where its parts are.
+        if !self.facts.is_made(output) {
+            return;
+        }
         let again = self.storage[output.index()].is_some();
         let mut operands = Vec::with_capacity(6);
-        for (i, &input) in n.inputs.iter().enumerate() {
-            operands.push(read(Role::Input(i as u32), self.stored(input)));
+        for (i, part) in n.inputs.iter().flat_map(|input| self.facts.parts_of(*input)).enumerate() {
+            operands.push(read(Role::Input(i as u32), self.stored(part)));
         }
         let buffer = match self.overwritten_input(node) {
             Some(buffer) => {
@@ -77,7 +81,7 @@ impl Lowering<'_> {
         }
         let output = self.value_type(self.graph.value_of(node));
         let n = &self.graph.nodes[node];
-        n.inputs.iter().copied().find_map(|input| {
+        n.inputs.iter().copied().filter(|input| self.facts.is_made(*input)).find_map(|input| {
             let fits = self.value_type(input).size() == output.size() && self.value_type(input).dtype == output.dtype;
             let transient = !self.is_kept_as_it_is(input);
             (fits && transient && self.dies(input)).then(|| self.stored(input))

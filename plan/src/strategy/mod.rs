@@ -5,6 +5,7 @@
 //! Each way to save memory has a name, [`Saving`], and can be switched off by `#[without(..)]`.
 
 pub mod cheap;
+pub mod concat_in_place;
 pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
@@ -32,6 +33,8 @@ pub struct Strategy {
     pub row_tiles: Vec<u32>,
     /// Whether the last layer and the loss are one step, over slices of the classes.
     pub sliced_loss: bool,
+    /// Whether every concat is left out that can be.
+    pub concat_in_place: bool,
 }
 
 impl Strategy {
@@ -43,17 +46,21 @@ impl Strategy {
             momentum_gradients: false,
             row_tiles: Vec::new(),
             sliced_loss: facts.sliced_head.is_some(),
+            concat_in_place: concat_in_place::is_used(facts),
         }
     }
 
     /// A pass of inference.
     pub fn inference(facts: &Facts) -> Strategy {
-        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new(), sliced_loss: false }
+        Strategy { order: order::forward(facts), sliced_loss: false, ..Strategy::plain(facts) }
     }
 
     /// What is known of the network where this is how it is run.
     pub fn facts(&self, graph: &Graph, training: bool) -> Facts {
-        let facts = Facts::new(graph, training);
+        let mut facts = Facts::new(graph, training);
+        if self.concat_in_place {
+            facts = facts.with_concats_in_place(graph);
+        }
         if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
     }
 
@@ -75,6 +82,9 @@ impl Strategy {
         order::check(graph, facts, &self.order, training)?;
         if self.sliced_loss != facts.sliced_head.is_some() {
             return Err("its loss can't be computed by slices".to_string());
+        }
+        if self.concat_in_place != concat_in_place::is_used(facts) {
+            return Err("it has no concat that can be left out".to_string());
         }
         if self.momentum_gradients && !(training && gradients_suit_momentum(graph)) {
             return Err("its gradients can't be added to a momentum".to_string());
@@ -176,12 +186,16 @@ impl<'g> Strategies<'g> {
 }
 
 /// The facts of a network with its nodes in the sequence that needs less, the declared one or
-/// [another](order::lean_sequence), by what a sequence needs.
+/// [another](order::lean_sequence), and without the concats that [need not be](concat_in_place), by what all that needs.
 pub fn in_best_sequence(graph: &Graph, declared: Facts, most: impl Fn(&Facts) -> u64) -> Facts {
     let other = if graph.uses(Saving::StepOrder) { order::lean_sequence(graph, &declared) } else { None };
-    match other.map(|sequence| Facts { sequence, ..declared.clone() }) {
+    let best = match other.map(|sequence| Facts { sequence, ..declared.clone() }) {
         Some(lean) if most(&lean) < most(&declared) => lean,
         _ => declared,
+    };
+    match concat_in_place::facts(graph, &best) {
+        Some(in_place) if most(&in_place) <= most(&best) => in_place,
+        _ => best,
     }
 }
 
