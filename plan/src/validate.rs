@@ -91,7 +91,7 @@ fn check_parts(graph: &Graph, values: &Values, step: &Step) -> Result<(), Fault>
     let layer_can = match &n.layer {
         Layer::Conv(conv) => conv.groups == 1,
         Layer::Concat(concat) => concat.axis_of(graph.value_type(graph.value_of(node))) == 0,
-        Layer::BatchNorm(_) => true,
+        Layer::BatchNorm(_) | Layer::Pool(_) | Layer::AdaptivePool(_) => true,
         _ => false,
     };
     let parts = values.read_by(graph, node);

@@ -77,6 +77,8 @@ struct Readers {
     need_whole: Vec<bool>,
     /// How many terms each value's gradient has at most.
     terms: Vec<usize>,
+    /// Whether each of them comes out as one number for each element, and is not summed up where it is added.
+    are_numbers: Vec<bool>,
     /// The readers of each value in the order of the sequence.
     spans: Vec<Vec<Span>>,
 }
@@ -95,16 +97,18 @@ impl Readers {
         let values = graph.types.len();
         let mut need_whole = vec![false; values];
         need_whole[graph.output.index()] = true;
-        let (mut terms, mut last) = (vec![0usize; values], vec![0usize; values]);
+        let (mut terms, mut last, mut are_numbers) = (vec![0usize; values], vec![0usize; values], vec![true; values]);
         for (place, &node) in facts.sequence.iter().enumerate().rev() {
             let (node, n, own) = (node as usize, &graph.nodes[node as usize], graph.value_of(node as usize).index());
             if !joins_channels(facts, node, &n.layer) || terms[own] == 0 {
                 (terms[own], last[own]) = (1, place);
+                are_numbers[own] = facts.memory[node].gradient_in_place;
             }
             for input in &n.inputs {
                 let (of_node, input) = ((terms[own], last[own]), input.index());
                 need_whole[input] |= !facts.memory[node].reads_parts;
                 (terms[input], last[input]) = (terms[input].saturating_add(of_node.0), last[input].max(of_node.1));
+                are_numbers[input] &= are_numbers[own];
             }
         }
         let mut spans: Vec<Vec<Span>> = vec![Vec::new(); values];
@@ -126,18 +130,19 @@ impl Readers {
                 false => {}
             }
         }
-        Readers { need_whole, terms, spans }
+        Readers { need_whole, terms, are_numbers, spans }
     }
 
-    /// Whether the terms of each input's gradient come in the order that they have with the concat: those of the concat one
-    /// after the other, and first of all if there are several.
+    /// Whether each input's gradient is summed up as it is with the concat: the concat's terms come one after the other, and
+    /// first of all, unless there is one that is a number.
     fn keep_order(&self, graph: &Graph, place: usize, concat: usize) -> bool {
-        let terms = self.terms[graph.value_of(concat).index()];
+        let value = graph.value_of(concat).index();
+        let is_number = self.terms[value] <= 1 && self.are_numbers[value];
         graph.nodes[concat].inputs.iter().all(|input| {
             let spans = &self.spans[input.index()];
             let at = spans.partition_point(|span| span.place < place);
             let is_after_others = at == 0 || spans[at - 1].last_so_far < place;
-            let is_before_others = spans.get(at + 1).is_none_or(|next| terms <= 1 && spans[at].last < next.place);
+            let is_before_others = spans.get(at + 1).is_none_or(|next| is_number && spans[at].last < next.place);
             is_after_others && is_before_others
         })
     }

@@ -61,7 +61,7 @@ impl Saving {
             }
             Saving::StepOrder => "layers run in the order that needs less, where the network leaves a choice",
             Saving::ConcatInPlace => {
-                "convolutions and batch norms read a concat's inputs where they are, and no concat exists"
+                "convolutions, batch norms and pools read a concat's inputs where they are, and no concat exists"
             }
         }
     }

@@ -263,6 +263,26 @@ pub enum Image<'a> {
     Parts(&'a [&'a [f32]]),
 }
 
+impl<'a> Image<'a> {
+    /// The plane of that number, of `size` elements, where each sample has one for each of the `channels`.
+    pub fn plane(self, number: usize, channels: usize, size: usize) -> &'a [f32] {
+        let parts = match self {
+            Image::Whole(whole) => return &whole[number * size..][..size],
+            Image::Parts(parts) => parts,
+        };
+        let samples = parts.iter().map(|part| part.len()).sum::<usize>() / (channels * size);
+        let (sample, mut channel) = (number / channels, number % channels);
+        for part in parts {
+            let own = part.len() / (samples * size);
+            if channel < own {
+                return &part[(sample * own + channel) * size..][..size];
+            }
+            channel -= own;
+        }
+        unreachable!("the parts have all channels")
+    }
+}
+
 impl<'a> From<&'a [f32]> for Image<'a> {
     fn from(whole: &'a [f32]) -> Self {
         Image::Whole(whole)

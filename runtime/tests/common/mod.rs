@@ -292,7 +292,8 @@ pub fn joined(recipe: &Recipe) -> Graph {
         let channels = builder.value_type(value).shape.0[0];
         let frozen = dice.below(6) == 0;
         let layer = match dice.below(8) {
-            0 => conv(1 + dice.below(4), 3, 1),
+            // Some have more terms in their products than are summed at a time.
+            0 => conv([1, 2, 3, 33][dice.below(4) as usize], 3, 1),
             1 => conv(1 + dice.below(4), 1, 1),
             2 => conv(channels, 3, channels),
             3 => Layer::Activation(Activation::Silu),
