@@ -12,9 +12,15 @@ pub(super) struct Order {
 }
 
 /// The orders that are tried, those first which are most often perfect on training.
-pub(super) const ORDERS: [Order; 4] = [
+pub(super) const ORDERS: [Order; 5] = [
     // Exact if any two lifespans are nested or apart: each buffer then lies on others that outlive it on both sides.
     Order { name: "longest first", compare: |s, a, b| s.length(b).cmp(&s.length(a)).then(s.size[b].cmp(&s.size[a])) },
+    // What lies below outlives what lies on it, so that no gap opens between: where values and their gradients die together, one
+    // pair after the other, as in a block of DenseNet.
+    Order {
+        name: "last to die first",
+        compare: |s, a, b| s.upper[b].cmp(&s.upper[a]).then(s.length(b).cmp(&s.length(a))),
+    },
     // Packs the time of the peak without gaps before anything can get in the way there.
     Order { name: "tightest first", compare: |s, a, b| s.peak(b).cmp(&s.peak(a)).then(s.length(b).cmp(&s.length(a))) },
     Order { name: "largest first", compare: |s, a, b| s.size[b].cmp(&s.size[a]).then(s.length(b).cmp(&s.length(a))) },

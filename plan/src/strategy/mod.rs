@@ -59,9 +59,25 @@ impl Strategy {
     pub fn facts(&self, graph: &Graph, training: bool) -> Facts {
         let mut facts = Facts::new(graph, training);
         if self.concat_in_place {
-            facts = facts.with_concats_in_place(graph);
+            // Which concats can be left out depends on the sequence of the nodes.
+            let sequence = self.sequence(&facts);
+            facts = Facts { sequence, ..facts }.with_concats_in_place(graph);
         }
         if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
+    }
+
+    /// The nodes that matter, in the order of their first forward actions; as declared, where any of them has none.
+    fn sequence(&self, facts: &Facts) -> Vec<u32> {
+        let mut is_new = facts.live.clone();
+        let mut sequence = Vec::with_capacity(facts.sequence.len());
+        for action in &self.order {
+            if let Action::Forward(node) = *action
+                && is_new.get_mut(node as usize).is_some_and(std::mem::take)
+            {
+                sequence.push(node);
+            }
+        }
+        if sequence.len() == facts.sequence.len() { sequence } else { facts.sequence.clone() }
     }
 
     /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs. The loss is
