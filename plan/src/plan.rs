@@ -170,7 +170,7 @@ impl Planned {
     /// What one training step computes, over what it would compute without doing anything twice, with bytes that are moved
     /// counted as so many operations.
     pub fn compute(&self, graph: &Graph) -> f64 {
-        let facts = Facts::new(graph, true);
+        let facts = self.strategy.facts(graph, true);
         1.0 + recompute::again(&facts, &self.strategy.order) as f64 / facts.step_cost().max(1) as f64
     }
 

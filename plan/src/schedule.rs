@@ -42,6 +42,9 @@ pub struct Schedule {
     pub loss: Option<BufferId>,
     /// The buffer that holds the network's output after the last forward step; none where it never exists as a whole.
     pub output: Option<BufferId>,
+    /// For each value that is never made, the values whose channels make it up, in their order; for all others, nothing.
+    /// What reads it has an operand for each.
+    pub parts: Vec<Vec<ValueId>>,
 }
 
 /// One step.
@@ -107,6 +110,18 @@ impl StepKind {
     pub fn is_loss(self) -> bool {
         matches!(self, StepKind::Loss | StepKind::SlicedLoss { .. })
     }
+
+    /// The node whose inputs it works on, if there is one.
+    pub fn node(self) -> Option<usize> {
+        match self {
+            StepKind::Forward { node }
+            | StepKind::Recompute { node }
+            | StepKind::Backward { node, .. }
+            | StepKind::SlicedLoss { node }
+            | StepKind::UpdateRows { node } => Some(node),
+            _ => None,
+        }
+    }
 }
 
 /// Which gradients a backward step computes.
@@ -131,7 +146,8 @@ pub struct Operand {
     pub access: Access,
 }
 
-/// What a step uses a buffer for. Numbers count within the node: inputs, parameters, saved tensors.
+/// What a step uses a buffer for. Numbers count within the node: inputs, parameters, saved tensors. Where an input is
+/// never made, its [parts](Schedule::parts) are counted in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// An input value.

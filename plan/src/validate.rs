@@ -51,10 +51,11 @@ fn validate_part(graph: &Graph, planned: &Planned, shift: u64) -> Result<(), Fau
 
 /// No step lacks what its layer reads or writes in any case.
 fn check_operands(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
+    let values = Values::new(graph, schedule);
     for (time, step) in schedule.steps.iter().enumerate() {
         let roles: Vec<Role> = match step.kind {
             StepKind::Forward { node } | StepKind::Recompute { node } => {
-                let inputs = (0..graph.nodes[node].inputs.len() as u32).map(Role::Input);
+                let inputs = (0..values.read_by(graph, node).len() as u32).map(Role::Input);
                 inputs.chain([Role::Output]).collect()
             }
             StepKind::Backward { node, .. } => {
@@ -63,11 +64,41 @@ fn check_operands(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
                 let saved = n.layer.rule().memory(&graph.value_types(&n.inputs), output).saved.len() as u32;
                 (0..saved).map(Role::Saved).chain([Role::OutputGradient]).collect()
             }
-            _ => continue,
+            _ => Vec::new(),
         };
         if let Some(role) = roles.into_iter().find(|role| step.buffer(*role).is_none()) {
             return Err(Fault(format!("step {time}, {}, lacks {role:?}", step.describe(graph))));
         }
+        check_parts(graph, &values, step).map_err(|Fault(fault)| Fault(format!("step {time}, {fault}")))?;
+    }
+    Ok(())
+}
+
+/// A value that is never made is read by such layers only that can do with its parts, of which none is missing.
+fn check_parts(graph: &Graph, values: &Values, step: &Step) -> Result<(), Fault> {
+    let (StepKind::Forward { node }
+    | StepKind::Recompute { node }
+    | StepKind::Backward { node, .. }
+    | StepKind::SlicedLoss { node }
+    | StepKind::UpdateRows { node }) = step.kind
+    else {
+        return Ok(());
+    };
+    let n = &graph.nodes[node];
+    if n.inputs.iter().all(|input| values.is_made(*input)) {
+        return Ok(());
+    }
+    let layer_can = match &n.layer {
+        Layer::Conv(conv) => conv.groups == 1,
+        Layer::Concat(concat) => concat.axis_of(graph.value_type(graph.value_of(node))) == 0,
+        Layer::BatchNorm(_) | Layer::Pool(_) | Layer::AdaptivePool(_) => true,
+        _ => false,
+    };
+    let parts = values.read_by(graph, node);
+    let are_batched = parts.iter().all(|part| graph.value_type(*part).batched);
+    let read = (0..parts.len() as u32).filter(|i| step.buffer(Role::Input(*i)).is_some()).count();
+    if !layer_can || !are_batched || (read != 0 && read != parts.len()) {
+        return Err(Fault(format!("{}, can't read {read} parts of {}", step.describe(graph), parts.len())));
     }
     Ok(())
 }
@@ -158,8 +189,8 @@ enum Label {
 
 /// Every read finds what its step calls for.
 fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
-    let sources = sources(graph, schedule.training);
-    let mut labels = initial_labels(graph, schedule, &sources)?;
+    let values = Values::new(graph, schedule);
+    let mut labels = initial_labels(graph, schedule, &values.sources)?;
     for (time, step) in schedule.steps.iter().enumerate() {
         check_kind(graph, step)?;
         for (i, operand) in step.operands.iter().enumerate().filter(|(_, operand)| operand.access != Access::Write) {
@@ -168,7 +199,7 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
             if operand.access == Access::Update && step.operands[..i].iter().any(written) {
                 continue;
             }
-            let expected = label(graph, &sources, step, operand.role);
+            let expected = label(graph, &values, step, operand.role);
             let found = labels[operand.buffer.index()];
             let fits = match (step.kind, expected, found) {
                 // The norm takes the gradients of all parameters that have one, whichever they are.
@@ -193,7 +224,7 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
         for operand in &step.operands {
             let found = &mut labels[operand.buffer.index()];
             *found = match (operand.access, *found, operand.role) {
-                (Access::Write, ..) => label(graph, &sources, step, operand.role),
+                (Access::Write, ..) => label(graph, &values, step, operand.role),
                 (Access::Update, Label::State(p, 0), Role::ParameterGradient(_) | Role::InputGradient(_)) => {
                     Label::StateWithGradient(p)
                 }
@@ -204,7 +235,7 @@ fn check_contents(graph: &Graph, schedule: &Schedule) -> Result<(), Fault> {
         }
     }
     match schedule.output.map(|output| labels[output.index()]) {
-        Some(Label::Value(value)) if value == sources[graph.output.index()].0 => Ok(()),
+        Some(Label::Value(value)) if value == values.sources[graph.output.index()].0 => Ok(()),
         _ if schedule.training => Ok(()),
         other => Err(Fault(format!("the output's buffer ends up with {other:?}"))),
     }
@@ -245,6 +276,59 @@ fn training_adds_to_momentum(graph: &Graph) -> bool {
     })
 }
 
+/// Where the elements of values are.
+struct Values {
+    /// For each value, the one whose elements it shares.
+    sources: Vec<ValueId>,
+    /// For each value that no step makes, a concat's, what it consists of.
+    parts: Vec<Vec<ValueId>>,
+}
+
+impl Values {
+    fn new(graph: &Graph, schedule: &Schedule) -> Values {
+        let mut parts: Vec<Vec<ValueId>> = vec![Vec::new(); graph.types.len()];
+        let mut is_step = vec![false; graph.nodes.len()];
+        for step in &schedule.steps {
+            if let StepKind::Forward { node } = step.kind {
+                is_step[node] = true;
+            }
+        }
+        for (node, n) in graph.nodes.iter().enumerate() {
+            if matches!(n.layer, Layer::Concat(_)) && !is_step[node] {
+                let of = |input: &ValueId| match &parts[input.index()][..] {
+                    [] => vec![*input],
+                    parts => parts.to_vec(),
+                };
+                parts[graph.value_of(node).index()] = n.inputs.iter().flat_map(of).collect();
+            }
+        }
+        Values { sources: sources(graph, schedule.training), parts }
+    }
+
+    fn is_made(&self, value: ValueId) -> bool {
+        self.parts[value.index()].is_empty()
+    }
+
+    /// The values that a node reads, parts in place of what is never made.
+    fn read_by(&self, graph: &Graph, node: usize) -> Vec<ValueId> {
+        let of = |input: &ValueId| if self.is_made(*input) { vec![*input] } else { self.parts[input.index()].clone() };
+        graph.nodes[node].inputs.iter().flat_map(of).collect()
+    }
+
+    /// One of them by its number.
+    fn read_as(&self, graph: &Graph, node: usize, number: u32) -> Option<ValueId> {
+        let mut number = number as usize;
+        for input in &graph.nodes[node].inputs {
+            let parts = &self.parts[input.index()];
+            match number.checked_sub(parts.len().max(1)) {
+                Some(rest) => number = rest,
+                None => return Some(parts.get(number).copied().unwrap_or(*input)),
+            }
+        }
+        None
+    }
+}
+
 /// For each value, the one whose elements it shares: views are followed to where they come from.
 fn sources(graph: &Graph, training: bool) -> Vec<ValueId> {
     let mut sources: Vec<ValueId> = (0..graph.inputs.len() as u32).map(ValueId).collect();
@@ -282,9 +366,9 @@ fn initial_labels(graph: &Graph, schedule: &Schedule, sources: &[ValueId]) -> Re
 }
 
 /// What a step reads or writes in a role.
-fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
+fn label(graph: &Graph, values: &Values, step: &Step, role: Role) -> Label {
     let value = |value: ValueId| {
-        let source = sources[value.index()];
+        let source = values.sources[value.index()];
         let node = source.index().checked_sub(graph.inputs.len());
         match node.map(|node| &graph.nodes[node]) {
             Some(n) if matches!(n.layer, Layer::Parameter(_)) => Label::Parameter(n.parameters[0].0),
@@ -310,11 +394,13 @@ fn label(graph: &Graph, sources: &[ValueId], step: &Step, role: Role) -> Label {
         ) => {
             let n = &graph.nodes[node];
             match role {
-                Role::Input(i) => value(n.inputs[i as usize]),
+                Role::Input(i) => values.read_as(graph, node, i).map_or(Label::Nothing, value),
                 Role::Output => value(graph.value_of(node)),
                 Role::Parameter(i) => Label::Parameter(n.parameters[i as usize].0),
                 Role::Saved(i) => Label::Saved(node, i),
-                Role::InputGradient(i) => gradient_of(graph, n.inputs[i as usize]),
+                Role::InputGradient(i) => {
+                    values.read_as(graph, node, i).map_or(Label::Nothing, |read| gradient_of(graph, read))
+                }
                 Role::ParameterGradient(i) => Label::ParameterGradient(n.parameters[i as usize].0),
                 _ => Label::Nothing,
             }

@@ -211,3 +211,61 @@ fn a_step_that_lacks_what_it_reads() {
     });
     assert_fault(result, "lacks Saved(0)");
 }
+
+/// The first step of that kind that reads the two parts of the concat, which no step makes.
+fn reads_parts(planned: &mut Planned, is_kind: impl Fn(StepKind) -> bool) -> &mut Vec<Operand> {
+    let has_two = |operands: &[Operand]| operands.iter().any(|operand| operand.role == Role::Input(1));
+    let mut steps = planned.schedule.steps.iter_mut();
+    &mut steps.find(|step| is_kind(step.kind) && has_two(&step.operands)).unwrap().operands
+}
+
+#[test]
+fn a_part_that_is_missing() {
+    let result = damaged_of(common::side_by_side(2), |planned| {
+        reads_parts(planned, |kind| matches!(kind, StepKind::Forward { .. })).retain(|o| o.role != Role::Input(1));
+    });
+    assert_fault(result, "lacks Input(1)");
+    let result = damaged_of(common::side_by_side(2), |planned| {
+        reads_parts(planned, |kind| matches!(kind, StepKind::Backward { .. })).retain(|o| o.role != Role::Input(1));
+    });
+    assert_fault(result, "can't read 1 parts of 2");
+}
+
+#[test]
+fn parts_in_another_order() {
+    let kinds: [fn(StepKind) -> bool; 2] =
+        [|kind| matches!(kind, StepKind::Forward { .. }), |kind| matches!(kind, StepKind::Backward { .. })];
+    for is_kind in kinds {
+        let result = damaged_of(common::side_by_side(2), |planned| {
+            for operand in reads_parts(planned, is_kind) {
+                operand.role = match operand.role {
+                    Role::Input(0) => Role::Input(1),
+                    Role::Input(1) => Role::Input(0),
+                    role => role,
+                };
+            }
+        });
+        assert_fault(result, "needs Value");
+    }
+}
+
+/// A concat that is read by what needs it whole, and whose step is not there.
+#[test]
+fn parts_for_a_layer_that_needs_the_whole() {
+    let mut chain = common::Chain::new("Whole", &[3, 8, 8]);
+    let left = chain.push("relu", &[]).value;
+    let right = chain.push("relu", &[]).value;
+    chain.value = chain.builder.apply("both", common::layer("concat", &[]), &[left, right]).unwrap();
+    chain.push("silu", &[]).push("flatten", &[]).push("linear", &[("out_features", common::int(10))]);
+    let result = damaged_of(chain.train(2, common::momentum()), |planned| {
+        let steps = &mut planned.schedule.steps;
+        let concat = steps.iter().position(|step| step.kind == StepKind::Forward { node: 2 }).unwrap();
+        let reads = steps[concat].operands.clone();
+        steps[concat].operands.clear();
+        steps[concat].kind = StepKind::Recompute { node: 0 };
+        let silu = steps.iter_mut().find(|step| step.kind == StepKind::Forward { node: 3 }).unwrap();
+        silu.operands.retain(|operand| operand.role == Role::Output);
+        silu.operands.extend(reads.iter().filter(|operand| operand.access == Access::Read));
+    });
+    assert!(result.is_err());
+}

@@ -17,6 +17,18 @@ struct Windows {
     unsigned count_include_pad;
 };
 
+// The channels of the input, or of a part of one: `own` of them, which are those from `first` on of the `all` of the output.
+struct Channels {
+    unsigned all;
+    unsigned own;
+    unsigned first;
+};
+
+// The plane of the output that belongs to a plane of the input.
+HELPER unsigned output_plane(const Channels &c, unsigned plane) {
+    return plane / c.own * c.all + c.first + plane % c.own;
+}
+
 // The taps of one window along one axis: those from `first` to below `end` lie on the input.
 struct Span {
     int start, first, end, taps, dilation, counted;
@@ -86,7 +98,8 @@ template <int axis> HELPER int window(const Windows &w, Candidates c, int pixel,
 }
 
 // `index_bytes` is 1 or 4, or 0 where no places are kept. `count` outputs.
-KERNEL max_pool_forward(const float *x, float *y, void *index, unsigned index_bytes, unsigned count, const Windows w) {
+KERNEL max_pool_forward(const float *x, float *y, void *index, unsigned index_bytes, unsigned count, const Channels c,
+                        const Windows w) {
     EACH(i, count) {
         unsigned column = i % w.output[1], row = i / w.output[1] % w.output[0], plane = i / w.output[1] / w.output[0];
         Span rows = span<0>(w, row), columns = span<1>(w, column);
@@ -102,21 +115,22 @@ KERNEL max_pool_forward(const float *x, float *y, void *index, unsigned index_by
                 }
             }
         }
-        y[i] = largest;
+        unsigned at = (output_plane(c, plane) * w.output[0] + row) * w.output[1] + column;
+        y[at] = largest;
         if (index_bytes == 1) {
-            ((unsigned char *)index)[i] = (unsigned char)place;
+            ((unsigned char *)index)[at] = (unsigned char)place;
         } else if (index_bytes == 4) {
-            ((int *)index)[i] = place;
+            ((int *)index)[at] = place;
         }
     }
 }
 
 // `count` pixels.
 KERNEL max_pool_backward(const float *dy, const void *index, float *dx, unsigned index_bytes, unsigned count, int adds,
-                         const Windows w) {
+                         const Channels c, const Windows w) {
     EACH(i, count) {
         int column = i % w.input[1], row = i / w.input[1] % w.input[0];
-        unsigned plane = i / w.input[1] / w.input[0];
+        unsigned plane = output_plane(c, i / w.input[1] / w.input[0]);
         Candidates rows = candidates<0>(w, row), columns = candidates<1>(w, column);
         float sum = 0.0f;
         for (int j = 0; j < rows.count; j++) {
@@ -140,7 +154,7 @@ KERNEL max_pool_backward(const float *dy, const void *index, float *dx, unsigned
     }
 }
 
-KERNEL mean_pool_forward(const float *x, float *y, unsigned count, const Windows w) {
+KERNEL mean_pool_forward(const float *x, float *y, unsigned count, const Channels c, const Windows w) {
     EACH(i, count) {
         unsigned column = i % w.output[1], row = i / w.output[1] % w.output[0], plane = i / w.output[1] / w.output[0];
         Span rows = span<0>(w, row), columns = span<1>(w, column);
@@ -151,14 +165,14 @@ KERNEL mean_pool_forward(const float *x, float *y, unsigned count, const Windows
                 sum.add(input[rows.at(ky) * (int)w.input[1] + columns.at(kx)]);
             }
         }
-        y[i] = sum.value() / counted(rows, columns);
+        y[(output_plane(c, plane) * w.output[0] + row) * w.output[1] + column] = sum.value() / counted(rows, columns);
     }
 }
 
-KERNEL mean_pool_backward(const float *dy, float *dx, unsigned count, int adds, const Windows w) {
+KERNEL mean_pool_backward(const float *dy, float *dx, unsigned count, int adds, const Channels c, const Windows w) {
     EACH(i, count) {
         int column = i % w.input[1], row = i / w.input[1] % w.input[0];
-        unsigned plane = i / w.input[1] / w.input[0];
+        unsigned plane = output_plane(c, i / w.input[1] / w.input[0]);
         Candidates rows = candidates<0>(w, row), columns = candidates<1>(w, column);
         Sum sum = nothing();
         for (int j = 0; j < rows.count; j++) {

@@ -42,6 +42,8 @@ pub struct Instruction {
     /// For a node, the types of its inputs; for the loss, that of the network's output; for a sum of gradients, that of the
     /// value.
     pub inputs: Vec<ValueType>,
+    /// The types of the operands that are inputs: for an input that is never made, those of its parts.
+    pub parts: Vec<ValueType>,
     /// For a node, the type of its output; for the loss, that of the targets; for a parameter's update, the parameter's.
     pub output: ValueType,
     /// The largest aligned piece of the arena that holds nothing while the step runs, empty where there is none: room for
@@ -107,7 +109,7 @@ impl Program {
             let dead = dead(schedule, &regions, batch, index, transient.clone());
             let aligned = dead.into_iter().map(|piece| piece.start.next_multiple_of(ALIGNMENT)..piece.end);
             let spare = aligned.filter(|piece| !piece.is_empty()).max_by_key(|piece| piece.end - piece.start);
-            Instruction { spare: spare.unwrap_or_default(), ..instruction(graph, step) }
+            Instruction { spare: spare.unwrap_or_default(), ..instruction(graph, schedule, step) }
         });
         Program {
             graph: Arc::new(graph.clone()),
@@ -228,7 +230,7 @@ fn dead(schedule: &Schedule, regions: &[Region], batch: usize, step: usize, with
     dead
 }
 
-fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instruction {
+fn instruction(graph: &Graph, schedule: &Schedule, step: &plimsoll_plan::schedule::Step) -> Instruction {
     let scalar = || ValueType { dtype: DType::F32, shape: Default::default(), batched: false };
     let (inputs, output) = match step.kind {
         StepKind::Forward { node }
@@ -249,5 +251,13 @@ fn instruction(graph: &Graph, step: &plimsoll_plan::schedule::Step) -> Instructi
             (Vec::new(), ValueType { shape, ..scalar() })
         }
     };
-    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, output, spare: 0..0 }
+    let mut parts = Vec::with_capacity(inputs.len());
+    for (i, whole) in inputs.iter().enumerate() {
+        let of_node = step.kind.node().map_or(&[][..], |node| &schedule.parts[graph.nodes[node].inputs[i].index()]);
+        match of_node {
+            [] => parts.push(whole.clone()),
+            values => parts.extend(graph.value_types(values)),
+        }
+    }
+    Instruction { kind: step.kind, operands: step.operands.clone(), inputs, parts, output, spare: 0..0 }
 }

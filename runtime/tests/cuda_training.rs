@@ -5,7 +5,7 @@ mod card;
 mod common;
 
 use card::Card;
-use common::{Batch, Recipe, network, train, train_plan};
+use common::{Batch, Recipe, joined, network, train, train_plan};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::activation::Activation;
@@ -160,7 +160,8 @@ fn savings_change_nothing() {
     let card = Card::new();
     for graph in random_networks().take(12).chain([cnn()]) {
         let facts = Facts::new(&graph, true);
-        let [plain, thorough] = [Strategy::plain(&facts), Strategy::thorough(&graph, &facts)]
+        let in_place = facts.clone().with_concats_in_place(&graph);
+        let [plain, thorough] = [Strategy::plain(&facts), Strategy::thorough(&graph, &in_place)]
             .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap());
         let sums = thorough.training.as_ref().unwrap().strategy.momentum_gradients;
         let [plain, saved] = [plain, thorough].map(|plan| train_plan(&plan, card.cuda(), 2));
@@ -170,6 +171,36 @@ fn savings_change_nothing() {
             let [a, b] = [plain, saved].map(|bits| f32::from_bits(*bits));
             assert!(plain == saved || (sums && (a - b).abs() <= 1e-5 * largest), "{a} and {b}");
         }
+    }
+}
+
+/// Concats that are never made: the numbers of the CPU, and nearly those of the concats that are, whose products may be added
+/// up in another order.
+#[test]
+fn concats_in_place_are_the_same() {
+    let card = Card::new();
+    let numbers = Stream::new(6, Purpose::Shuffle, 0, 0);
+    for case in 0..16u64 {
+        let words = (0..3).flat_map(|block| numbers.words(case * 3 + block));
+        let graph = joined(&Recipe {
+            layers: words.map(|word| u64::from(word) << 32 | u64::from(word.rotate_left(7))).collect(),
+            batch: 3,
+            optimizer: case as usize % 2,
+            loss: case as usize % 5,
+            accumulate: 1,
+            clip: false,
+            smooth: true,
+        });
+        let facts = Facts::new(&graph, true);
+        let in_place = facts.clone().with_concats_in_place(&graph);
+        assert!(in_place.parts.iter().any(|parts| parts.len() >= 3));
+        let [made, in_place] = [Strategy::plain(&facts), Strategy::thorough(&graph, &in_place)]
+            .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap());
+        let bits = train_plan(&in_place, card.cuda(), 2);
+        assert_nearly(&train_plan(&made, card.cuda(), 2), &bits);
+        assert_nearly(&train_plan(&in_place, Cpu::new(), 2), &bits);
+        assert_eq!(bits, train_plan(&in_place, Poisoned::new(card.cuda()), 2), "with poison");
+        assert_eq!(bits, train_plan(&in_place, Apart::new(card.cuda()), 2), "apart");
     }
 }
 

@@ -74,7 +74,8 @@ proptest! {
 /// The plan that saves nothing, and the one that saves whatever can be saved.
 fn plain_and_thorough(graph: &Graph) -> [Plan; 2] {
     let facts = Facts::new(graph, true);
-    [Strategy::plain(&facts), Strategy::thorough(graph, &facts)]
+    let in_place = facts.clone().with_concats_in_place(graph);
+    [Strategy::plain(&facts), Strategy::thorough(graph, &in_place)]
         .map(|strategy| Plan::with_strategy(graph.clone(), strategy).unwrap())
 }
 

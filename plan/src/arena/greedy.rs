@@ -12,9 +12,12 @@ pub(super) struct Order {
 }
 
 /// The orders that are tried, those first which are most often perfect on training.
-pub(super) const ORDERS: [Order; 4] = [
+pub(super) const ORDERS: [Order; 5] = [
     // Exact if any two lifespans are nested or apart: each buffer then lies on others that outlive it on both sides.
     Order { name: "longest first", key: |s, b| pair(s.length(b) as u64, s.size[b]) },
+    // What lies below outlives what lies on it, so that no gap opens between: where values and their gradients die together, one
+    // pair after the other, as in a block of DenseNet.
+    Order { name: "last to die first", key: |s, b| pair(s.upper[b] as u64, s.length(b) as u64) },
     // Packs the time of the peak without gaps before anything can get in the way there.
     Order { name: "tightest first", key: |s, b| pair(s.peak(b), s.length(b) as u64) },
     Order { name: "largest first", key: |s, b| pair(s.size[b], s.length(b) as u64) },

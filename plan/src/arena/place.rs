@@ -32,7 +32,7 @@ pub fn place(problem: &Problem, effort: &Effort) -> Result<Solution, PlaceError>
         }
     }
     // Each order once before any is repaired.
-    for rounds in [0, effort.rounds] {
+    for rounds in [Some(0), Some(effort.rounds).filter(|rounds| *rounds > 0)].into_iter().flatten() {
         for order in &ORDERS {
             if height <= goal {
                 break;

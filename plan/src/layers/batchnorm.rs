@@ -104,6 +104,7 @@ impl Rule for BatchNorm {
             gradient_in_place: true,
             // Both sums over a channel that the input's gradient needs, also where factor and offset are frozen.
             workspace: Workspace { backward: Size::fixed(inputs[0].shape.0[0] * 8), ..Workspace::default() },
+            reads_parts: true,
             ..Memory::default()
         }
     }

@@ -73,7 +73,8 @@ impl Rule for Concat {
         Ok(output)
     }
 
-    fn memory(&self, _inputs: &[ValueType], _output: &ValueType) -> Memory {
-        Memory::default()
+    fn memory(&self, _inputs: &[ValueType], output: &ValueType) -> Memory {
+        // Channels beside channels: the parts of an input are then inputs like the others.
+        Memory { reads_parts: self.axis_of(output) == 0, ..Memory::default() }
     }
 }

@@ -175,6 +175,7 @@ impl Rule for Conv {
             keeps_input: KeepsInput::ForParameters,
             separate_parameter_gradients: true,
             workspace: Workspace { forward: tiles, backward: tiles, backward_parameters: tiles },
+            reads_parts: self.groups == 1,
             ..Memory::default()
         }
     }

@@ -301,6 +301,8 @@ pub struct Memory {
     pub workspace: Workspace,
     /// Whether the layer does nothing outside of training: dropout.
     pub identity_in_inference: bool,
+    /// Whether the steps can do with an input that exists in parts alone: tensors with some of its channels each.
+    pub reads_parts: bool,
 }
 
 /// An axis counted from the front.

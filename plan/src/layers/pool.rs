@@ -128,9 +128,9 @@ impl Rule for Pool {
         match self.reduction {
             Reduction::Max => {
                 let saved = vec![index(output, self.window.taps())];
-                Memory { saved, saved_is_remade: true, ..Memory::default() }
+                Memory { saved, saved_is_remade: true, reads_parts: true, ..Memory::default() }
             }
-            Reduction::Mean { .. } => Memory::default(),
+            Reduction::Mean { .. } => Memory { reads_parts: true, ..Memory::default() },
         }
     }
 }
@@ -160,11 +160,11 @@ impl Rule for AdaptivePool {
             return Memory { output: Output::View, passes_gradient: vec![true], ..Memory::default() };
         }
         if !self.max {
-            return Memory::default();
+            return Memory { reads_parts: true, ..Memory::default() };
         }
         let extent = &inputs[0].shape.0[1..];
         let taps = |axis: usize| AdaptivePool::most_taps(extent[axis], self.size[axis]);
         let saved = vec![index(output, taps(0).saturating_mul(taps(1)))];
-        Memory { saved, saved_is_remade: true, ..Memory::default() }
+        Memory { saved, saved_is_remade: true, reads_parts: true, ..Memory::default() }
     }
 }

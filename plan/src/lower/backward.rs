@@ -5,6 +5,8 @@
 //! share one buffer, and each holds a *claim* on it until its own node's backward step. A buffer with more than one claim
 //! must not be changed.
 
+use std::iter::repeat;
+
 use super::facts::is_parameter;
 use super::{Lowering, read, update, write};
 use crate::graph::{ParameterId, ParameterRole, ValueId};
@@ -15,6 +17,10 @@ impl<'g> Lowering<'g> {
     /// The steps that compute a node's gradients, and the updates that they complete.
     pub(super) fn backward(&mut self, node: usize) {
         let output = self.graph.value_of(node);
+        // What reads a concat that is left out has given each part its gradient.
+        if !self.facts.is_made(output) {
+            return;
+        }
         let gradient = self.gradients[output.index()].expect("a later node contributed to the gradient");
         self.claims[gradient.index()] -= 1;
         let passed = self.pass_gradient(node, gradient);
@@ -118,9 +124,11 @@ impl<'g> Lowering<'g> {
     fn push_kept(&self, node: usize, part: Part, operands: &mut Vec<Operand>) {
         let n = &self.graph.nodes[node];
         let memory = self.memory(node);
-        for (i, &input) in n.inputs.iter().enumerate() {
+        let inputs = n.inputs.iter().enumerate();
+        let parts = inputs.flat_map(|(i, input)| self.facts.parts_of(*input).map(move |part| (i, part)));
+        for (number, (i, value)) in parts.enumerate() {
             if self.facts.backward_reads_input(self.graph, node, part, i) {
-                operands.push(read(Role::Input(i as u32), self.stored(input)));
+                operands.push(read(Role::Input(number as u32), self.stored(value)));
             }
         }
         if self.facts.backward_reads_output(self.graph, node) {
@@ -137,12 +145,14 @@ impl<'g> Lowering<'g> {
     fn input_gradients(&mut self, node: usize, gradient: BufferId, passed: &[bool], targets: &mut Vec<Operand>) {
         let inputs = &self.graph.nodes[node].inputs;
         let repeated = inputs.iter().enumerate().any(|(i, input)| inputs[..i].contains(input));
-        for (i, &input) in inputs.iter().enumerate() {
-            if passed[i] || !self.facts.needs_gradient[input.index()] {
+        let facts = self.facts;
+        let parts = inputs.iter().zip(passed).flat_map(|(input, passed)| facts.parts_of(*input).zip(repeat(*passed)));
+        for (i, (value, passed)) in parts.enumerate() {
+            if passed || !facts.needs_gradient[value.index()] {
                 continue;
             }
             let in_place = self.memory(node).gradient_in_place && !repeated;
-            let target = self.contribute(input, gradient, in_place);
+            let target = self.contribute(value, gradient, in_place);
             targets.push(Operand { role: Role::InputGradient(i as u32), ..target });
         }
     }

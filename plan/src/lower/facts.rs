@@ -6,7 +6,7 @@ use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
 use crate::shape::{Size, ValueType};
 use crate::strategy::cheap::forward_cost;
-use crate::strategy::sliced_loss;
+use crate::strategy::{concat_in_place, sliced_loss};
 
 /// Facts about nodes and values. All but the sequence hold in every order of steps.
 #[derive(Clone)]
@@ -27,6 +27,9 @@ pub struct Facts {
     pub source: Vec<ValueId>,
     /// What each value takes.
     pub size: Vec<Size>,
+    /// For each value that is never made, the values that it is made of, in their order: see
+    /// [`concat_in_place`](crate::strategy::concat_in_place). For all others, nothing.
+    pub parts: Vec<Vec<ValueId>>,
     /// For each node, whether any of its parameters is trained.
     pub trains: Vec<bool>,
     /// For each node, the values that its backward pass reads, each by its source.
@@ -50,6 +53,7 @@ impl Facts {
             is_view: vec![false; values],
             source: (0..values as u32).map(ValueId).collect(),
             size: graph.types.iter().map(ValueType::size).collect(),
+            parts: vec![Vec::new(); values],
             trains: vec![false; nodes],
             reads: vec![Vec::new(); nodes],
             sliced_head: None,
@@ -87,6 +91,17 @@ impl Facts {
         self
     }
 
+    /// The same, with every concat left out that can be.
+    #[must_use]
+    pub fn with_concats_in_place(mut self, graph: &Graph) -> Self {
+        self.parts = concat_in_place::parts(graph, &self);
+        for node in (0..graph.nodes.len()).filter(|&node| !self.parts[graph.value_of(node).index()].is_empty()) {
+            self.cost[node] = 0;
+        }
+        self.find_reads(graph);
+        self
+    }
+
     /// A node matters if the output depends on it.
     fn find_live(&mut self, graph: &Graph) {
         let mut needed = vec![false; graph.types.len()];
@@ -112,15 +127,33 @@ impl Facts {
 
     fn find_reads(&mut self, graph: &Graph) {
         for (node, n) in graph.nodes.iter().enumerate() {
+            let mut reads = Vec::new();
             for (i, input) in n.inputs.iter().enumerate() {
                 if self.backward_reads_input(graph, node, Part::All, i) {
-                    self.reads[node].push(self.source[input.index()]);
+                    reads.extend(self.sources(*input));
                 }
             }
             if self.backward_reads_output(graph, node) {
-                self.reads[node].push(self.source[graph.value_of(node).index()]);
+                reads.extend(self.sources(graph.value_of(node)));
             }
+            self.reads[node] = reads;
         }
+    }
+
+    /// Whether a value is made, and not only its parts.
+    pub fn is_made(&self, value: ValueId) -> bool {
+        self.parts[value.index()].is_empty()
+    }
+
+    /// What there is of a value: itself, or its parts.
+    pub fn parts_of(&self, value: ValueId) -> impl Iterator<Item = ValueId> {
+        let whole = self.is_made(value).then_some(value);
+        whole.into_iter().chain(self.parts[value.index()].iter().copied())
+    }
+
+    /// The values whose elements a value has, each by its [`source`](Facts::source).
+    pub fn sources(&self, value: ValueId) -> impl Iterator<Item = ValueId> {
+        self.parts_of(value).map(|part| self.source[part.index()])
     }
 
     /// Whether a node's output exists a slice at a time, within the step of the loss.

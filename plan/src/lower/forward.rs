@@ -17,10 +17,14 @@ impl Lowering<'_> {
             }
             return;
         }
+        // A concat that is left out is read where its parts are.
+        if !self.facts.is_made(output) {
+            return;
+        }
         let again = self.storage[output.index()].is_some();
         let mut operands = Vec::with_capacity(6);
-        for (i, &input) in n.inputs.iter().enumerate() {
-            operands.push(read(Role::Input(i as u32), self.stored(input)));
+        for (i, part) in n.inputs.iter().flat_map(|input| self.facts.parts_of(*input)).enumerate() {
+            operands.push(read(Role::Input(i as u32), self.stored(part)));
         }
         let buffer = match self.overwritten_input(node) {
             Some(buffer) => {
@@ -79,7 +83,7 @@ impl Lowering<'_> {
         let (size, dtype) = (self.facts.size[output.index()], self.value_type(output).dtype);
         for &input in &self.graph.nodes[node].inputs {
             let fits = self.facts.size[input.index()] == size && self.value_type(input).dtype == dtype;
-            if fits && self.dies(input) && !self.is_kept_as_it_is(input) {
+            if fits && self.facts.is_made(input) && self.dies(input) && !self.is_kept_as_it_is(input) {
                 return Some(self.stored(input));
             }
         }

@@ -264,6 +264,7 @@ impl<'g> Lowering<'g> {
             target: self.target,
             loss: self.loss,
             output,
+            parts: self.facts.parts.clone(),
         }
     }
 }

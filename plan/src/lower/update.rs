@@ -76,11 +76,11 @@ impl Lowering<'_> {
     pub(super) fn update_rows(&mut self, node: usize, gradient: BufferId) {
         let n = &self.graph.nodes[node];
         let weight = n.parameters[0];
-        let mut operands = vec![
-            read(Role::OutputGradient, gradient),
-            read(Role::Input(0), self.stored(n.inputs[0])),
-            update(Role::Parameter(0), self.parameters[weight.index()]),
-        ];
+        let mut operands = vec![read(Role::OutputGradient, gradient)];
+        for (i, part) in self.facts.parts_of(n.inputs[0]).enumerate() {
+            operands.push(read(Role::Input(i as u32), self.stored(part)));
+        }
+        operands.push(update(Role::Parameter(0), self.parameters[weight.index()]));
         self.push_states(weight, &mut operands);
         let tile = row_tiles::tile_bytes(&n.layer, &self.graph.parameters[weight.index()]);
         let workspace = self.memory(node).workspace.backward_parameters.plus(tile);

@@ -27,11 +27,12 @@ impl Uses {
                 Action::Forward(node) => {
                     uses.last_forward[node as usize] = at;
                     let output = graph.value_of(node as usize);
-                    if facts.is_view[output.index()] || facts.is_sliced(node as usize) {
+                    let is_step = !facts.is_view[output.index()] && facts.is_made(output);
+                    if !is_step || facts.is_sliced(node as usize) {
                         continue;
                     }
-                    for &input in &graph.nodes[node as usize].inputs {
-                        uses.of[source(input)].push(Use { at, writes: false });
+                    for read in graph.nodes[node as usize].inputs.iter().flat_map(|input| facts.sources(*input)) {
+                        uses.of[read.index()].push(Use { at, writes: false });
                     }
                     uses.of[source(output)].push(Use { at, writes: true });
                 }

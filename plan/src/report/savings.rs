@@ -101,6 +101,11 @@ impl Plan {
                 let late = nodes.windows(2).filter(|pair| pair[0] > pair[1]);
                 late.map(|_| 0).collect()
             }
+            Saving::ConcatInPlace => {
+                let parts = training.schedule.parts.iter().enumerate().filter(|(_, parts)| !parts.is_empty());
+                let sizes = parts.map(|(value, _)| graph.types[value].size());
+                sizes.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
+            }
         }
     }
 }

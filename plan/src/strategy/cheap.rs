@@ -43,15 +43,14 @@ pub fn candidates(graph: &Graph, facts: &Facts, limit: u64) -> Vec<ValueId> {
             again.push(again[source.index()]);
             continue;
         }
-        let mut inputs = n.inputs.iter().map(|input| again[facts.source[input.index()].index()]);
-        let cost = inputs.try_fold(facts.cost[node], |total, input| total.checked_add(input?));
+        let sources = || n.inputs.iter().flat_map(|input| facts.sources(*input));
+        let cost = sources()
+            .map(|source| again[source.index()])
+            .try_fold(facts.cost[node], |total, input| total.checked_add(input?));
         // What is larger than the value itself is not to be made again, and kept from then on, for its sake.
         let bytes = |value: ValueId| graph.value_type(value).size().bytes(1);
-        let is_smaller = |input: &ValueId| {
-            let source = facts.source[input.index()];
-            candidates.binary_search(&source).is_ok() && bytes(value) < bytes(source)
-        };
-        let is_worth_it = !is_product(graph, node) && !n.inputs.is_empty() && !n.inputs.iter().any(is_smaller);
+        let is_smaller = |source: ValueId| candidates.binary_search(&source).is_ok() && bytes(value) < bytes(source);
+        let is_worth_it = !is_product(graph, node) && !n.inputs.is_empty() && !sources().any(is_smaller);
         let cost = cost.filter(|cost| *cost <= limit && is_worth_it);
         let is_saved = saved[value.index()];
         if cost.is_some() && is_saved {
@@ -128,7 +127,7 @@ fn remake(graph: &Graph, facts: &Facts, value: ValueId, there: &mut [bool], orde
             wanted.pop();
             continue;
         };
-        let sources = graph.nodes[node].inputs.iter().map(|input| facts.source[input.index()]);
+        let sources = graph.nodes[node].inputs.iter().flat_map(|input| facts.sources(*input));
         let missing = sources.filter(|source| {
             let is_parameter =
                 source.index().checked_sub(graph.inputs.len()).is_some_and(|node| graph.nodes[node].inputs.is_empty());

@@ -5,6 +5,7 @@
 //! Each way to save memory has a name, [`Saving`], and can be switched off by `#[without(..)]`.
 
 pub mod cheap;
+pub mod concat_in_place;
 pub mod recompute;
 pub mod row_tiles;
 pub mod saving;
@@ -35,6 +36,8 @@ pub struct Strategy {
     pub row_tiles: Vec<u32>,
     /// Whether the last layer and the loss are one step, over slices of the classes.
     pub sliced_loss: bool,
+    /// Whether every concat is left out that can be.
+    pub concat_in_place: bool,
 }
 
 impl Strategy {
@@ -46,18 +49,38 @@ impl Strategy {
             momentum_gradients: false,
             row_tiles: Vec::new(),
             sliced_loss: facts.sliced_head.is_some(),
+            concat_in_place: concat_in_place::is_used(facts),
         }
     }
 
     /// A pass of inference.
     pub fn inference(facts: &Facts) -> Strategy {
-        Strategy { order: order::forward(facts), momentum_gradients: false, row_tiles: Vec::new(), sliced_loss: false }
+        Strategy { order: order::forward(facts), sliced_loss: false, ..Strategy::plain(facts) }
     }
 
     /// What is known of the network where this is how it is run.
     pub fn facts(&self, graph: &Graph, training: bool) -> Facts {
-        let facts = Facts::new(graph, training);
+        let mut facts = Facts::new(graph, training);
+        if self.concat_in_place {
+            // Which concats can be left out depends on the sequence of the nodes.
+            let sequence = self.sequence(&facts);
+            facts = Facts { sequence, ..facts }.with_concats_in_place(graph);
+        }
         if self.sliced_loss { facts.slicing_the_loss(graph) } else { facts }
+    }
+
+    /// The nodes that matter, in the order of their first forward actions; as declared, where any of them has none.
+    fn sequence(&self, facts: &Facts) -> Vec<u32> {
+        let mut is_new = facts.live.clone();
+        let mut sequence = Vec::with_capacity(facts.sequence.len());
+        for action in &self.order {
+            if let Action::Forward(node) = *action
+                && is_new.get_mut(node as usize).is_some_and(std::mem::take)
+            {
+                sequence.push(node);
+            }
+        }
+        if sequence.len() == facts.sequence.len() { sequence } else { facts.sequence.clone() }
     }
 
     /// A training step with every saving wherever it is possible, whether or not it lowers the peak: for proofs. The loss is
@@ -78,6 +101,9 @@ impl Strategy {
         order::check(graph, facts, &self.order, training)?;
         if self.sliced_loss != facts.sliced_head.is_some() {
             return Err("its loss can't be computed by slices".to_string());
+        }
+        if self.concat_in_place != concat_in_place::is_used(facts) {
+            return Err("it has no concat that can be left out".to_string());
         }
         if self.momentum_gradients && !(training && gradients_suit_momentum(graph)) {
             return Err("its gradients can't be added to a momentum".to_string());
@@ -188,11 +214,17 @@ impl<'g> Strategies<'g> {
 }
 
 /// What is made `of` a network with its nodes in the sequence that needs less, the declared one or
-/// [another](order::lean_sequence), by the `most` bytes live at one step.
+/// [another](order::lean_sequence), in either without the concats that [need not be](concat_in_place) if that needs no more,
+/// by the `most` bytes live at one step.
 pub fn in_best_sequence<T>(graph: &Graph, declared: Facts, of: impl Fn(Facts) -> T, most: impl Fn(&T) -> u64) -> T {
+    let best_of = |whole: Facts| {
+        let in_place = concat_in_place::facts(graph, &whole).map(&of);
+        let whole = of(whole);
+        in_place.filter(|in_place| most(in_place) <= most(&whole)).unwrap_or(whole)
+    };
     let other = if graph.uses(Saving::StepOrder) { order::lean_sequence(graph, &declared) } else { None };
-    let lean = other.map(|sequence| of(Facts { sequence, ..declared.clone() }));
-    let declared = of(declared);
+    let lean = other.map(|sequence| best_of(Facts { sequence, ..declared.clone() }));
+    let declared = best_of(declared);
     lean.filter(|lean| most(lean) < most(&declared)).unwrap_or(declared)
 }
 

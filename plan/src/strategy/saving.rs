@@ -18,16 +18,19 @@ pub enum Saving {
     CheapRecomputation,
     /// Layers run in another order than the declared one, where the network leaves a choice.
     StepOrder,
+    /// A concat is not made: what reads it reads its inputs where they are.
+    ConcatInPlace,
 }
 
 impl Saving {
     /// Every saving, in the order of the reference.
-    pub const ALL: [Saving; 5] = [
+    pub const ALL: [Saving; 6] = [
         Saving::MomentumGradients,
         Saving::RowTiles,
         Saving::SlicedLoss,
         Saving::CheapRecomputation,
         Saving::StepOrder,
+        Saving::ConcatInPlace,
     ];
 
     /// Its name in `#[without(..)]`.
@@ -38,6 +41,7 @@ impl Saving {
             Saving::SlicedLoss => "sliced_loss",
             Saving::CheapRecomputation => "cheap_recomputation",
             Saving::StepOrder => "step_order",
+            Saving::ConcatInPlace => "concat_in_place",
         }
     }
 
@@ -56,6 +60,9 @@ impl Saving {
                 "values that cost less than 1% of the step are computed again instead of kept"
             }
             Saving::StepOrder => "layers run in the order that needs less, where the network leaves a choice",
+            Saving::ConcatInPlace => {
+                "convolutions, batch norms and pools read a concat's inputs where they are, and no concat exists"
+            }
         }
     }
 }

@@ -25,7 +25,8 @@ pub fn cut(graph: &Graph, facts: &Facts) -> Vec<Nodes> {
     // By the place in the sequence.
     let mut last_reader = vec![0; graph.types.len()];
     for (i, &node) in live.iter().enumerate() {
-        graph.nodes[node].inputs.iter().for_each(|&input| last_reader[source(input).index()] = i);
+        let read = graph.nodes[node].inputs.iter().flat_map(|input| facts.sources(*input));
+        read.for_each(|source| last_reader[source.index()] = i);
     }
     last_reader[source(graph.output).index()] = live.len();
     let mut stages = Vec::new();
@@ -34,7 +35,8 @@ pub fn cut(graph: &Graph, facts: &Facts) -> Vec<Nodes> {
     for (i, &node) in live.iter().enumerate() {
         nodes.push(node);
         let output = graph.value_of(node);
-        if source(output) == output && !matches!(graph.nodes[node].layer, Layer::Parameter(_)) {
+        let is_new = source(output) == output && facts.is_made(output);
+        if is_new && !matches!(graph.nodes[node].layer, Layer::Parameter(_)) {
             crossing.push(output);
         }
         crossing.retain(|value| last_reader[value.index()] > i);
@@ -91,7 +93,7 @@ pub fn stages(
                 }
                 largest = largest.max(step);
             }
-            if value != output && facts.source[value.index()] == value {
+            if value != output && facts.source[value.index()] == value && facts.is_made(value) {
                 match is_kept[value.index()] {
                     true => made.saved = made.saved.checked_add(value_bytes(value)?)?,
                     false if backward_reads(facts, stage, value) => {
@@ -126,18 +128,22 @@ fn forward_peak(
     let batch = graph.declared_batch();
     let own = |value: ValueId| stage.nodes.iter().any(|&node| graph.value_of(node) == value);
     let dies = |value: ValueId, at: usize| {
-        let reads = |&node: &usize| graph.nodes[node].inputs.iter().any(|input| facts.source[input.index()] == value);
+        let reads = |&node: &usize| {
+            let mut sources = graph.nodes[node].inputs.iter().flat_map(|input| facts.sources(*input));
+            facts.is_made(graph.value_of(node)) && sources.any(|source| source == value)
+        };
         value != stage.output && !stays(value) && !stage.nodes[at + 1..].iter().any(reads)
     };
     let (mut live, mut most) = (0u64, 0u64);
     for (at, &node) in stage.nodes.iter().enumerate() {
         let value = graph.value_of(node);
-        if facts.source[value.index()] != value || graph.nodes[node].inputs.is_empty() {
+        let is_new = facts.source[value.index()] == value && facts.is_made(value);
+        if !is_new || graph.nodes[node].inputs.is_empty() {
             continue;
         }
         let memory = &facts.memory[node];
         let mut inputs: Vec<ValueId> =
-            graph.nodes[node].inputs.iter().map(|input| facts.source[input.index()]).collect();
+            graph.nodes[node].inputs.iter().flat_map(|input| facts.sources(*input)).collect();
         inputs.sort_unstable();
         inputs.dedup();
         let mut dead = inputs.into_iter().filter(|&input| own(input) && dies(input, at)).collect::<Vec<_>>();

@@ -55,6 +55,25 @@ impl Chain {
     }
 }
 
+/// Two convolutions of a value side by side, and what reads them: a convolution, and a normalization with another one after it.
+pub fn side_by_side(batch: u64) -> Graph {
+    let mut chain = Chain::new("SideBySide", &[3, 8, 8]);
+    let conv = |channels| [("out_channels", int(channels)), ("kernel", int(3)), ("padding", int(1))];
+    let image = chain.value;
+    let left = chain.push("conv2d", &conv(4)).value;
+    chain.value = image;
+    let right = chain.push("conv2d", &conv(4)).value;
+    let both = chain.builder.apply("both", layer("concat", &[]), &[left, right]).expect("equal extents");
+    chain.value = both;
+    let first = chain.push("conv2d", &conv(5)).value;
+    chain.value = both;
+    let second = chain.push("batchnorm2d", &[]).push("conv2d", &conv(5)).value;
+    let sum = Layer::Arithmetic(Arithmetic::Add);
+    chain.value = chain.builder.apply("add", sum, &[first, second]).expect("equal shapes");
+    chain.push("flatten", &[]).push("linear", &[("out_features", int(10))]);
+    chain.train(batch, momentum())
+}
+
 /// Cross-entropy with its defaults.
 pub fn cross_entropy() -> Loss {
     Loss::CrossEntropy { label_smoothing: 0.0, ignore_index: -100 }

@@ -58,19 +58,30 @@ impl Channels {
         });
     }
 
+    /// How these channels lie in a tensor that has no others.
+    pub fn alone(self) -> Lies {
+        self.among(self, 0)
+    }
+
+    /// How these channels lie in a tensor that has more, from the channel `first` on.
+    pub fn among(self, all: Channels, first: usize) -> Lies {
+        Lies { sample: all.sample(), first: first * self.positions }
+    }
+
     /// Calls `work` with blocks of neighbouring channels of a pair, on several threads: with the first channel's number, the
     /// planes of the block in all samples, and an element of `results` for each of its channels. Of these are the channels from
-    /// `first` on.
+    /// `first` on. How the channels lie is said of what is read and of what is written.
     ///
     /// What work does to a block one after the other, it does while the block is in the cache.
     pub fn blocks<T: Send>(
         self,
-        mut pair: Pair,
+        pair: &mut Pair,
+        lies: [Lies; 2],
         first: usize,
         results: &mut [T],
         work: impl Fn(usize, &mut Block, &mut [T]) + Sync + Send,
     ) {
-        let shared = Shared::new(&mut pair);
+        let shared = Shared::new(pair, lies);
         let size = self.side_by_side();
         parallel::chunks(results, size, |i, results| {
             let first = first + i * size;
@@ -85,10 +96,19 @@ impl Channels {
     }
 }
 
+/// How some channels lie in a tensor: the elements of its samples, and where the first of the channels begins in each.
+#[derive(Clone, Copy)]
+pub struct Lies {
+    sample: usize,
+    first: usize,
+}
+
 /// A pair of which several tasks have different channels.
 struct Shared<'a> {
     from: *const f32,
     to: *mut f32,
+    /// How the channels lie in either.
+    lies: [Lies; 2],
     /// Elements that may be read, and that may be written.
     lengths: [usize; 2],
     in_place: bool,
@@ -100,15 +120,16 @@ struct Shared<'a> {
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
-    fn new(pair: &'a mut Pair) -> Self {
+    fn new(pair: &'a mut Pair, lies: [Lies; 2]) -> Self {
         let length = pair.len();
         match pair {
             Pair::InPlace(values) => {
                 let to = values.as_mut_ptr();
-                Shared { from: to, to, lengths: [length; 2], in_place: true, adds: false, pair: PhantomData }
+                Shared { from: to, to, lies, lengths: [length; 2], in_place: true, adds: false, pair: PhantomData }
             }
             Pair::Apart { from, to, adds } => Shared {
                 from: from.as_ptr(),
+                lies,
                 lengths: [length, to.len()],
                 to: to.as_mut_ptr(),
                 in_place: false,
@@ -129,18 +150,18 @@ pub struct Block<'a> {
 
 impl Block<'_> {
     fn samples(&self) -> usize {
-        self.shared.lengths[0] / self.channels.sample()
+        self.shared.lengths[0] / self.shared.lies[0].sample
     }
 
     /// Where the block lies in a sample.
-    fn range(&self, sample: usize) -> Range<usize> {
-        let start = sample * self.channels.sample() + self.first * self.channels.positions;
+    fn range(&self, lies: Lies, sample: usize) -> Range<usize> {
+        let start = sample * lies.sample + lies.first + self.first * self.channels.positions;
         start..start + self.count * self.channels.positions
     }
 
     /// What is read of a sample: the planes of the block, one after the other.
     fn row(&self, sample: usize) -> &[f32] {
-        let range = self.range(sample);
+        let range = self.range(self.shared.lies[0], sample);
         assert!(range.end <= self.shared.lengths[0], "beyond what is read");
         // SAFETY: within the pair, and no other task has these channels; writing them needs the block to itself.
         unsafe { std::slice::from_raw_parts(self.shared.from.add(range.start), range.len()) }
@@ -149,16 +170,17 @@ impl Block<'_> {
     /// Both sides of a plane.
     fn plane(&mut self, sample: usize, channel: usize) -> Pair<'_> {
         let Channels { positions, .. } = self.channels;
-        let start = self.range(sample).start + channel * positions;
-        let length = self.shared.lengths[0].min(self.shared.lengths[1]);
-        assert!(channel < self.count && start + positions <= length, "beyond what is written");
+        assert!(channel < self.count, "beyond the block");
+        let [from, to] = self.shared.lies.map(|lies| self.range(lies, sample).start + channel * positions);
+        let lengths = self.shared.lengths;
+        assert!(from + positions <= lengths[0] && to + positions <= lengths[1], "beyond what is read or written");
         // SAFETY: as in `row`; the block is borrowed mutably as long as the slices live.
         unsafe {
-            let to = std::slice::from_raw_parts_mut(self.shared.to.add(start), positions);
+            let to = std::slice::from_raw_parts_mut(self.shared.to.add(to), positions);
             if self.shared.in_place {
                 return Pair::InPlace(to);
             }
-            let from = std::slice::from_raw_parts(self.shared.from.add(start), positions);
+            let from = std::slice::from_raw_parts(self.shared.from.add(from), positions);
             Pair::Apart { from, to, adds: self.shared.adds }
         }
     }
@@ -173,13 +195,14 @@ impl Block<'_> {
         run_wide(MapPlanes { block: self, f });
     }
 
-    /// Puts `f(channel)(x, o)` in place of every `x`, where `o` is the element of `other` at its place.
+    /// Puts `f(channel)(x, o)` in place of every `x`, where `o` is the element of `other`, which has these channels alone, at
+    /// its place.
     pub fn zip<F: Fn(f32, f32) -> f32>(&mut self, other: &[f32], f: impl Fn(usize) -> F) {
         run_wide(ZipPlanes { block: self, other, f });
     }
 
     /// For each channel, the sums of `f(constant(channel), x, o)` over the batch and all positions, where `x` is what is read
-    /// and `o` the element of `other` at its place, or `x` without it.
+    /// and `o` the element of `other`, which has these channels alone, at its place, or `x` without it.
     ///
     /// Where planes are small, each element of a row has a sum of its own until the end; where they are large, the sums are
     /// those of several lanes.
@@ -192,7 +215,7 @@ impl Block<'_> {
     ) {
         let rows = (0..self.samples()).map(|sample| {
             let x = self.row(sample);
-            (x, other.map_or(x, |other| &other[self.range(sample)]))
+            (x, other.map_or(x, |other| &other[self.range(self.channels.alone(), sample)]))
         });
         let width = self.count * self.channels.positions;
         if let [sum] = sums
@@ -249,7 +272,8 @@ impl<F: Fn(usize) -> G, G: Fn(f32, f32) -> f32> Wide for ZipPlanes<'_, '_, F> {
     #[inline(always)]
     fn run(self) {
         for sample in 0..self.block.samples() {
-            let other = self.other[self.block.range(sample)].chunks_exact(self.block.channels.positions);
+            let other = self.other[self.block.range(self.block.channels.alone(), sample)]
+                .chunks_exact(self.block.channels.positions);
             for (channel, other) in other.enumerate() {
                 let f = (self.f)(self.block.first + channel);
                 self.block.plane(sample, channel).zip(other, f);

@@ -29,15 +29,15 @@ fn place(layer: &Concat, step: &Step, i: usize) -> Place {
     Place {
         rows: step.output().shape.0[..axis].iter().product::<u64>() as usize,
         width: width(step.output()),
-        before: step.inputs()[..i].iter().map(width).sum(),
-        own: width(&step.inputs()[i]),
+        before: step.parts()[..i].iter().map(width).sum(),
+        own: width(&step.parts()[i]),
     }
 }
 
 /// The outputs.
 pub fn forward(layer: &Concat, step: &Step) {
     let y = step.write::<f32>(Role::Output);
-    for i in 0..step.inputs().len() {
+    for i in 0..step.parts().len() {
         let Place { width, before, own, .. } = place(layer, step, i);
         let x = step.read::<f32>(Role::Input(i as u32));
         parallel::chunks(y, width, |row, y| {
@@ -51,7 +51,7 @@ pub fn forward(layer: &Concat, step: &Step) {
 pub fn backward(layer: &Concat, step: &Step) {
     let dy = step.read::<f32>(Role::OutputGradient);
     let role = |i: usize| Role::InputGradient(i as u32);
-    let count = step.inputs().len();
+    let count = step.parts().len();
     for first in (0..count).filter(|&i| step.has(role(i))) {
         // A value that is concatenated with itself has one gradient.
         let same = |i: &usize| step.has(role(*i)) && step.in_place(role(first), role(*i));

@@ -17,7 +17,7 @@ pub fn forward(layer: &Conv, step: &Step) {
     let g = geometry(layer, step);
     let y = step.write(Role::Output);
     let start = if layer.bias { Start::Bias(step.read(Role::Parameter(1))) } else { Start::Zero };
-    correlate(&g, step.read(Role::Input(0)), step.read(Role::Parameter(0)), y, start);
+    correlate(&g, step.read_image().image(), step.read(Role::Parameter(0)), y, start);
 }
 
 /// The gradients: of weight and bias, or of the input.
@@ -28,23 +28,30 @@ pub fn backward(layer: &Conv, step: &Step, part: Part) {
         let weight = Role::ParameterGradient(0);
         if let Some(dweight) = step.write_if(weight) {
             let room = step.write_if(Role::Workspace).unwrap_or_default();
-            kernel_gradient(&g, step.read(Role::Input(0)), dy, 0..g.kernel_rows(), dweight, step.adds(weight), room);
+            let parts = step.read_image();
+            kernel_gradient(&g, parts.image(), dy, 0..g.kernel_rows(), dweight, step.adds(weight), room);
         }
         if let Some(dbias) = step.gradient(Role::ParameterGradient(1)) {
             bias_gradient(dy, dbias, g.map[0] * g.map[1]);
         }
     }
-    if part != Part::Parameters
-        && let Some(dx) = step.write_if(Role::InputGradient(0))
-    {
-        let start = Start::adding(step.adds(Role::InputGradient(0)));
-        spread(&g, dy, step.read(Role::Parameter(0)), dx, start);
+    if part != Part::Parameters {
+        let mut first = 0;
+        for (part, i) in step.parts().iter().zip(0..) {
+            let (role, channels) = (Role::InputGradient(i), part.shape.0[0] as usize / g.groups);
+            if let Some(dx) = step.write_if(role) {
+                let start = Start::adding(step.adds(role));
+                spread(&g, dy, step.read(Role::Parameter(0)), dx, start, first..first + channels);
+            }
+            first += channels;
+        }
     }
 }
 
 /// The weight's gradient and its update, a tile of output channels at a time.
 pub fn update_rows(layer: &Conv, step: &Step, node: usize) {
     let g = geometry(layer, step);
-    let (image, map) = (step.read(Role::Input(0)), step.read(Role::OutputGradient));
+    let (parts, map) = (step.read_image(), step.read(Role::OutputGradient));
+    let image = parts.image();
     optimizer::update_rows(step, node, |rows, tile, room| kernel_gradient(&g, image, map, rows, tile, false, room));
 }

@@ -22,6 +22,7 @@ use super::product::{
     Block, COLUMNS, DEPTH, Left, LeftTiles, PANELS, Place, Right, Rows, Start, Target, copy_column, product,
     product_in_parts, transpose, transpose_tile,
 };
+use super::step::Image;
 use super::{depthwise, direct, parallel, vector};
 
 /// The sizes of a convolution.
@@ -120,8 +121,8 @@ impl Geometry {
 }
 
 /// `map = kernel * columns(image)`, added to what `start` says.
-pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], start: Start) {
-    if g.is_depthwise() {
+pub fn correlate(g: &Geometry, image: Image, kernel: &[f32], map: &mut [f32], start: Start) {
+    if let (true, Image::Whole(image)) = (g.is_depthwise(), image) {
         return depthwise::correlate(g, image, kernel, map, start);
     }
     let samples = map.len() / (g.groups * g.maps * g.positions());
@@ -147,13 +148,13 @@ pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], s
         // SAFETY: results have positions of their own, and maps planes of their own.
         let target =
             unsafe { Target::new(map, [g.maps, grid.results()], g.positions(), places, start.part(group, g.maps)) };
-        multiply(target, &kernel, &columns);
+        multiply(target, &kernel, &columns, g.maps);
     }
 }
 
-/// `target = kernel * columns`, by the way that suits their sizes.
-fn multiply(target: Target<Places>, kernel: &Kernel, columns: &Columns) {
-    if direct::suits(kernel.rows, columns) {
+/// `target = kernel * columns`, by the way that suits their sizes, where the whole kernel has so many rows.
+fn multiply(target: Target<Places>, kernel: &Kernel, columns: &Columns, rows: usize) {
+    if direct::suits(rows, columns) {
         direct::correlate(&target, kernel, columns);
     } else {
         product(target, kernel, columns);
@@ -161,10 +162,15 @@ fn multiply(target: Target<Places>, kernel: &Kernel, columns: &Columns) {
 }
 
 /// The columns of the image's channels in a group.
-fn columns<'a>(g: &Geometry, grid: Grid, image: &'a [f32], group: usize) -> Columns<'a> {
+fn columns<'a>(g: &Geometry, grid: Grid, image: Image<'a>, group: usize) -> Columns<'a> {
+    let source = match image {
+        Image::Whole(image) => Image::Whole(&image[group * g.channels * g.pixels()..]),
+        // They have one group.
+        parts => parts,
+    };
     Columns {
         grid,
-        source: &image[group * g.channels * g.pixels()..],
+        source,
         channels: g.channels,
         sample: g.groups * g.channels * g.pixels(),
         channel: g.pixels(),
@@ -184,12 +190,13 @@ fn blank<'a>(result: &mut [f32], plane: usize, start: Start<'a>, has_gaps: bool)
 }
 
 /// `image = image(kernel^T * map)`: what every position gives to the pixels under its taps, summed, and added to what
-/// `start` says.
-pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], start: Start) {
+/// `start` says. The image has those `channels` of each group.
+pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], start: Start, channels: Range<usize>) {
     if g.is_depthwise() {
         return depthwise::spread(g, map, kernel, image, start);
     }
-    let samples = image.len() / (g.groups * g.channels * g.pixels());
+    let (first, channels) = (channels.start, channels.len());
+    let samples = image.len() / (g.groups * channels * g.pixels());
     let phases = || {
         let rows = (0..g.stride[0].min(g.image[0])).flat_map(|y| (0..g.stride[1].min(g.image[1])).map(move |x| [y, x]));
         rows.map(|phase| Grid::backward(g, phase, samples))
@@ -199,8 +206,8 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
         for group in 0..g.groups {
             let kernel = Kernel {
                 grid: &grid,
-                elements: &kernel[group * g.maps * g.rows()..][..g.maps * g.rows()],
-                rows: g.channels,
+                elements: &kernel[group * g.maps * g.rows()..][..g.maps * g.rows()][first * g.taps()..],
+                rows: channels,
                 channels: g.maps,
                 row: g.taps(),
                 channel: g.rows(),
@@ -209,18 +216,19 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
             };
             let columns = Columns {
                 grid,
-                source: &map[group * g.maps * g.positions()..],
+                source: Image::Whole(&map[group * g.maps * g.positions()..]),
                 channels: g.maps,
                 sample: g.groups * g.maps * g.positions(),
                 channel: g.positions(),
                 width: g.map[1],
             };
-            let places = Places { grid: &grid, sample: g.groups * g.channels * g.pixels(), width: g.image[1] };
-            let image = &mut image[group * g.channels * g.pixels()..];
-            let start = start.part(group, g.channels);
+            let places = Places { grid: &grid, sample: g.groups * channels * g.pixels(), width: g.image[1] };
+            let image = &mut image[group * channels * g.pixels()..];
+            let start = start.part(group, channels);
             // SAFETY: results have pixels of their own, and channels planes of their own.
-            let target = unsafe { Target::new(image, [g.channels, grid.results()], g.pixels(), places, start) };
-            multiply(target, &kernel, &columns);
+            let target = unsafe { Target::new(image, [channels, grid.results()], g.pixels(), places, start) };
+            // Some of the channels go the way of them all.
+            multiply(target, &kernel, &columns, g.channels);
         }
     }
 }
@@ -229,14 +237,14 @@ pub fn spread(g: &Geometry, map: &[f32], kernel: &[f32], image: &mut [f32], star
 /// over parts of the batch.
 pub fn kernel_gradient(
     g: &Geometry,
-    image: &[f32],
+    image: Image,
     map: &[f32],
     rows: Range<usize>,
     dkernel: &mut [f32],
     adds: bool,
     room: &mut [f32],
 ) {
-    if g.is_depthwise() {
+    if let (true, Image::Whole(image)) = (g.is_depthwise(), image) {
         return depthwise::kernel_gradient(g, image, map, rows.start, dkernel, adds);
     }
     let size = g.groups * g.maps * g.positions();
@@ -376,12 +384,12 @@ impl Place for Taps<'_> {
 pub struct Columns<'a> {
     pub grid: Grid,
     /// From the first channel of the group on.
-    pub source: &'a [f32],
+    source: Image<'a>,
     pub channels: usize,
-    /// Elements from sample to sample.
-    pub sample: usize,
+    /// Elements from sample to sample, if the source is whole.
+    sample: usize,
     /// Elements from channel to channel, and from row to row.
-    pub channel: usize,
+    channel: usize,
     pub width: usize,
 }
 
@@ -390,9 +398,45 @@ impl Columns<'_> {
         self.channels * self.grid.taps()
     }
 
+    /// The source from a channel of a sample on.
+    pub fn plane(&self, sample: usize, channel: usize) -> &[f32] {
+        match self.source {
+            Image::Whole(source) => &source[sample * self.sample + channel * self.channel..],
+            parts => parts.plane(sample * self.channels + channel, self.channels, self.channel),
+        }
+    }
+
     /// Writes some rows in the columns of up to `MOST` panels, panel after panel, as rows of [`WIDTH`] elements, zeros after the last
     /// column.
     fn write<const MOST: usize>(&self, rows: Range<usize>, columns: Range<usize>, to: &mut Block) {
+        let panel = rows.len() * WIDTH;
+        let parts = match self.source {
+            Image::Whole(source) => return self.write_part::<MOST>((source, self.sample), rows, columns, to, panel),
+            Image::Parts(parts) => parts,
+        };
+        let mut first = 0;
+        for part in parts {
+            let sample = part.len() / self.grid.samples;
+            let end = first + sample / self.channel * self.grid.taps();
+            let own = rows.start.max(first)..rows.end.min(end);
+            if own.start < own.end {
+                let to = &mut to[(own.start - rows.start) * WIDTH..];
+                let own = own.start - first..own.end - first;
+                self.write_part::<MOST>((part, sample), own, columns.clone(), to, panel);
+            }
+            first = end;
+        }
+    }
+
+    /// The same for rows of one part of the source, whose samples are `sample` apart, and with panels that are `panel` apart.
+    fn write_part<const MOST: usize>(
+        &self,
+        (source, sample): (&[f32], usize),
+        rows: Range<usize>,
+        columns: Range<usize>,
+        to: &mut Block,
+        panel: usize,
+    ) {
         let Grid { y, x, .. } = &self.grid;
         let taps = self.grid.taps();
         let panels = columns.len().div_ceil(WIDTH);
@@ -425,16 +469,15 @@ impl Columns<'_> {
                         if inside_y.contains(&run.y) && from < end {
                             let at_y = ((run.y * y.step).cast_signed() + start_y).cast_unsigned();
                             let at_x = ((from * x.step).cast_signed() + start_x).cast_unsigned();
-                            let at = run.sample * self.sample + at_y * self.width + at_x;
+                            let at = run.sample * sample + at_y * self.width + at_x;
                             pieces.push(lane + from - run.x..lane + end - run.x, at);
                         }
                         lane += run.length;
                     }
                 }
                 let to = &mut to[(channels.start * taps + tap - rows.start) * WIDTH..];
-                let source = &self.source[channels.start * self.channel..];
-                let apart = [taps * WIDTH, rows.len() * WIDTH];
-                gather(pieces, source, [self.channel, channels.len()], to, apart);
+                let source = &source[channels.start * self.channel..];
+                gather(pieces, source, [self.channel, channels.len()], to, [taps * WIDTH, panel]);
             }
         }
     }
@@ -604,9 +647,9 @@ mod tests {
             for parts in [0, 5] {
                 let mut room = vec![0.0; parts * g.maps * g.rows()];
                 let mut got = expected.each_ref().map(|expected| vec![0.5; expected.len()]);
-                correlate(&g, &image, &weight, &mut got[0], Start::Target);
-                spread(&g, &maps, &weight, &mut got[1], Start::Target);
-                kernel_gradient(&g, &image, &maps, 0..g.kernel_rows(), &mut got[2], true, &mut room);
+                correlate(&g, Image::Whole(&image), &weight, &mut got[0], Start::Target);
+                spread(&g, &maps, &weight, &mut got[1], Start::Target, 0..g.channels);
+                kernel_gradient(&g, Image::Whole(&image), &maps, 0..g.kernel_rows(), &mut got[2], true, &mut room);
                 for (which, (got, expected)) in got.iter().zip(&expected).enumerate() {
                     let largest = expected.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
                     for (got, expected) in got.iter().zip(expected) {
@@ -640,13 +683,13 @@ mod tests {
             for parts in [0, 3] {
                 let mut room = vec![0.0; parts * maps * g.rows()];
                 let mut whole = vec![0.0; groups * maps * g.rows()];
-                kernel_gradient(&g, &image, &map, 0..g.kernel_rows(), &mut whole, false, &mut room);
+                kernel_gradient(&g, Image::Whole(&image), &map, 0..g.kernel_rows(), &mut whole, false, &mut room);
                 for height in 1..g.kernel_rows() {
                     let mut tiles = vec![0.0; whole.len()];
                     for (i, tile) in tiles.chunks_mut(height * g.rows()).enumerate() {
                         let first = i * height;
                         let rows = first..first + tile.len() / g.rows();
-                        kernel_gradient(&g, &image, &map, rows, tile, false, &mut room);
+                        kernel_gradient(&g, Image::Whole(&image), &map, rows, tile, false, &mut room);
                     }
                     assert_eq!(tiles, whole, "{groups} groups, tiles of {height} rows, {parts} parts");
                 }

@@ -68,12 +68,12 @@ impl<'a, 'b> Layout<'a, 'b> {
 
     /// Copies a sample into its frame, whose padding is zero already.
     fn fill(&self, sample: usize, frame: &mut [f32]) {
-        let Columns { grid, source, channels, sample: size, channel, width } = self.source;
+        let Columns { grid, channels, width, .. } = self.source;
         let [(top, _), (left, _)] = [span(&grid.y), span(&grid.x)];
         let columns = left.max(0).cast_unsigned()
             ..(left + self.size[1].cast_signed()).min(grid.x.extent.cast_signed()).cast_unsigned();
         for (i, plane) in frame.chunks_exact_mut(self.plane()).take(*channels).enumerate() {
-            let source = &source[sample * size + i * channel..];
+            let source = self.source.plane(sample, i);
             for (y, row) in plane.chunks_exact_mut(self.size[1]).enumerate() {
                 let y = top + y.cast_signed();
                 if (0..grid.y.extent.cast_signed()).contains(&y) {

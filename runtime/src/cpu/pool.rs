@@ -346,25 +346,36 @@ fn sliding(layer: &Pool) -> Windows<'_> {
 }
 
 fn max(planes: Planes, step: &Step) {
-    let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
+    let (parts, y) = (step.read_image(), step.write(Role::Output));
+    let (image, channels) = (parts.image(), channels(step));
+    let x = |i| image.plane(i, channels, planes.pixels());
     let index = Role::Saved(0);
     match step.has(index).then(|| step.bytes(index) / y.len()) {
-        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(plane(x, i, planes.pixels()), y, None)),
+        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(x(i), y, None)),
         Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
         Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
     }
 }
 
-fn indexed_max<I: Index>(planes: Planes, x: &[f32], y: &mut [f32], index: &mut [I]) {
+fn indexed_max<'a, I: Index>(
+    planes: Planes,
+    x: impl Fn(usize) -> &'a [f32] + Sync + Send,
+    y: &mut [f32],
+    index: &mut [I],
+) {
     let size = planes.positions();
-    parallel::chunks2((y, size), (index, size), |i, y, index| {
-        planes.max(plane(x, i, planes.pixels()), y, Some(index));
-    });
+    parallel::chunks2((y, size), (index, size), |i, y, index| planes.max(x(i), y, Some(index)));
+}
+
+/// Planes of a sample.
+fn channels(step: &Step) -> usize {
+    step.output().shape.0[0] as usize
 }
 
 fn mean(planes: Planes, step: &Step) {
-    let (x, y) = (step.read(Role::Input(0)), step.write(Role::Output));
-    parallel::chunks(y, planes.positions(), |i, y| planes.mean(plane(x, i, planes.pixels()), y));
+    let (parts, y) = (step.read_image(), step.write(Role::Output));
+    let (image, channels) = (parts.image(), channels(step));
+    parallel::chunks(y, planes.positions(), |i, y| planes.mean(image.plane(i, channels, planes.pixels()), y));
 }
 
 fn max_gradient(planes: Planes, step: &Step) {
@@ -377,12 +388,7 @@ fn max_gradient(planes: Planes, step: &Step) {
 
 fn indexed_max_gradient<I: Index>(planes: Planes, dy: &[f32], step: &Step) {
     let index: &[I] = step.read(Role::Saved(0));
-    let Some(dx) = step.write_if(Role::InputGradient(0)) else { return };
-    let adds = step.adds(Role::InputGradient(0));
-    parallel::chunks(dx, planes.pixels(), |i, dx| {
-        if !adds {
-            dx.fill(0.0);
-        }
+    each_gradient(planes, step, |i, dx| {
         let (dy, index) = (plane(dy, i, planes.positions()), plane(index, i, planes.positions()));
         if planes.is_quarters() {
             return wide(|| planes.gradient_of_quarters(dy, index, dx));
@@ -400,14 +406,25 @@ fn indexed_max_gradient<I: Index>(planes: Planes, dy: &[f32], step: &Step) {
 
 fn mean_gradient(planes: Planes, step: &Step) {
     let dy = step.read(Role::OutputGradient);
-    let Some(dx) = step.write_if(Role::InputGradient(0)) else { return };
-    let adds = step.adds(Role::InputGradient(0));
-    parallel::chunks(dx, planes.pixels(), |i, dx| {
-        if !adds {
-            dx.fill(0.0);
+    each_gradient(planes, step, |i, dx| planes.mean_gradient(plane(dy, i, planes.positions()), dx));
+}
+
+/// Calls `work` with every plane of the input's gradient, or of its parts' gradients, to be added to, and with its number.
+fn each_gradient(planes: Planes, step: &Step, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
+    let (channels, mut first) = (channels(step), 0);
+    for (part, number) in step.parts().iter().zip(0..) {
+        let (role, own) = (Role::InputGradient(number), part.shape.0[0] as usize);
+        if let Some(dx) = step.write_if(role) {
+            let adds = step.adds(role);
+            parallel::chunks(dx, planes.pixels(), |i, dx| {
+                if !adds {
+                    dx.fill(0.0);
+                }
+                work(i / own * channels + first + i % own, dx);
+            });
         }
-        planes.mean_gradient(plane(dy, i, planes.positions()), dx);
-    });
+        first += own;
+    }
 }
 
 /// One of many planes of a size.

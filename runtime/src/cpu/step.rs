@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 
 use plimsoll_plan::schedule::{Access, Operand, Role, StepKind};
 use plimsoll_plan::shape::ValueType;
+use plimsoll_plan::strategy::concat_in_place::MOST_PARTS;
 
 use super::memory::Memory;
 use super::parallel;
@@ -98,6 +99,12 @@ impl<'a> Step<'a> {
         &self.instruction.inputs
     }
 
+    /// The types of the operands that are inputs. There are more than [`inputs`](Step::inputs) where one of these is never
+    /// made.
+    pub fn parts(&self) -> &'a [ValueType] {
+        &self.instruction.parts
+    }
+
     /// The type of the output.
     pub fn output(&self) -> &'a ValueType {
         &self.instruction.output
@@ -128,6 +135,15 @@ impl<'a> Step<'a> {
         let (pointer, length) = self.claim(role, Claim::Read);
         // SAFETY: `claim` gives memory of the arena, aligned and initialized, that no written slice of this step overlaps.
         unsafe { std::slice::from_raw_parts(pointer.as_ptr(), length) }
+    }
+
+    /// All that is read of the only input.
+    pub fn read_image(&self) -> Parts<'a> {
+        let mut parts = Parts { tensors: [&[]; MOST_PARTS], count: self.parts().len() };
+        for (tensor, i) in parts.tensors[..parts.count].iter_mut().zip(0..) {
+            *tensor = self.read(Role::Input(i));
+        }
+        parts
     }
 
     /// An operand that is read, if the step has it.
@@ -219,6 +235,57 @@ impl<'a> Step<'a> {
     /// Whether another operand writes the same buffer, so that the step works in place.
     fn is_shared_with_a_target(&self, operand: Operand) -> bool {
         self.instruction.operands.iter().any(|other| other.buffer == operand.buffer && other.access != Access::Read)
+    }
+}
+
+/// The parts of an image, or all of it.
+pub struct Parts<'a> {
+    tensors: [&'a [f32]; MOST_PARTS],
+    count: usize,
+}
+
+impl Parts<'_> {
+    /// The image that they make up.
+    pub fn image(&self) -> Image<'_> {
+        match &self.tensors[..self.count] {
+            [whole] => Image::Whole(whole),
+            parts => Image::Parts(parts),
+        }
+    }
+}
+
+/// A tensor with channels.
+#[derive(Clone, Copy)]
+pub enum Image<'a> {
+    /// As a whole.
+    Whole(&'a [f32]),
+    /// In tensors with some of the channels each, the first ones first.
+    Parts(&'a [&'a [f32]]),
+}
+
+impl<'a> Image<'a> {
+    /// The plane of that number, of `size` elements, where each sample has one for each of the `channels`.
+    pub fn plane(self, number: usize, channels: usize, size: usize) -> &'a [f32] {
+        let parts = match self {
+            Image::Whole(whole) => return &whole[number * size..][..size],
+            Image::Parts(parts) => parts,
+        };
+        let samples = parts.iter().map(|part| part.len()).sum::<usize>() / (channels * size);
+        let (sample, mut channel) = (number / channels, number % channels);
+        for part in parts {
+            let own = part.len() / (samples * size);
+            if channel < own {
+                return &part[(sample * own + channel) * size..][..size];
+            }
+            channel -= own;
+        }
+        unreachable!("the parts have all channels")
+    }
+}
+
+impl<'a> From<&'a [f32]> for Image<'a> {
+    fn from(whole: &'a [f32]) -> Self {
+        Image::Whole(whole)
     }
 }
 

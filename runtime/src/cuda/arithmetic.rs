@@ -182,7 +182,7 @@ fn permute(step: &Step, [from, to]: [Role; 2], of: &ValueType, axes: impl Fn(usi
 /// Values side by side along an axis.
 pub fn concat_forward(layer: &Concat, step: &Step) -> Result<(), Error> {
     let rows = rows(layer, step, Role::Output);
-    for i in 0..step.inputs().len() {
+    for i in 0..step.parts().len() {
         let x = Role::Input(i as u32);
         let [before, own, width] = place(layer, step, i);
         let count = rows * own;
@@ -197,7 +197,7 @@ pub fn concat_forward(layer: &Concat, step: &Step) -> Result<(), Error> {
 pub fn concat_backward(layer: &Concat, step: &Step) -> Result<(), Error> {
     let rows = rows(layer, step, Role::OutputGradient);
     let role = |i: usize| Role::InputGradient(i as u32);
-    for i in (0..step.inputs().len()).filter(|&i| step.has(role(i))) {
+    for i in (0..step.parts().len()).filter(|&i| step.has(role(i))) {
         // A value that is concatenated with itself has one gradient: what comes later is added.
         let again = (0..i).any(|before| step.has(role(before)) && step.in_place(role(before), role(i)));
         let adds = if again { 1 } else { step.adds(role(i)) };
@@ -222,5 +222,5 @@ fn rows(layer: &Concat, step: &Step, output: Role) -> u32 {
 /// Where input `i` lies in the rows of the output: the elements before it, its own, and all of them.
 fn place(layer: &Concat, step: &Step, i: usize) -> [u32; 3] {
     let width = |value: &ValueType| width(layer, step, value);
-    [step.inputs()[..i].iter().map(width).sum(), width(&step.inputs()[i]), width(step.output())]
+    [step.parts()[..i].iter().map(width).sum(), width(&step.parts()[i]), width(step.output())]
 }

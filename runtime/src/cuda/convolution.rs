@@ -76,6 +76,11 @@ impl Geometry {
         self.channels == 1
     }
 
+    /// The same with some of the image's channels.
+    fn with(&self, channels: &Range<u32>) -> Geometry {
+        Geometry { channels: channels.end - channels.start, ..*self }
+    }
+
     fn is_pointwise(&self) -> bool {
         self.kernel == [1, 1] && self.stride == [1, 1] && self.padding == [0, 0]
     }
@@ -112,6 +117,11 @@ struct Tile {
 impl Tile {
     fn columns(&self) -> Matrix {
         Matrix::rows(self.columns, self.width)
+    }
+
+    /// Where the columns have the rows of some of the image's channels.
+    fn columns_of(&self, g: &Geometry, channels: &Range<u32>) -> Pointer {
+        self.columns.after((channels.start * g.kernel[0] * g.kernel[1]) as usize * self.width as usize)
     }
 
     fn map(&self) -> Matrix {
@@ -155,10 +165,43 @@ fn each_tile(
     Ok(())
 }
 
+/// The image: one operand, or, where an input is never made, all its parts, whose roles are numbered.
+#[derive(Clone, Copy)]
+enum Image {
+    Whole(Role),
+    Parts(fn(u32) -> Role),
+}
+
+impl Image {
+    /// A convolution's input, or its gradient.
+    fn of(step: &Step, role: fn(u32) -> Role) -> Image {
+        if step.parts().len() == 1 { Image::Whole(role(0)) } else { Image::Parts(role) }
+    }
+
+    /// Calls `work` with every part that is there, and which of the image's channels it has.
+    fn each_part(
+        self,
+        g: &Geometry,
+        step: &Step,
+        mut work: impl FnMut(Role, Range<u32>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self {
+            Image::Whole(role) => work(role, 0..g.channels),
+            Image::Parts(role) => {
+                let mut parts = step.channels_of_parts().filter(|&(i, _)| step.has(role(i)));
+                parts.try_for_each(|(i, channels)| work(role(i), channels))
+            }
+        }
+    }
+}
+
 /// Writes the columns of the image to a tile.
-fn make_columns(g: &Geometry, step: &Step, image: Pointer, tile: &Tile) -> Result<(), Error> {
-    let grid = Grid::each(g.rows() * tile.width);
-    step.launch("columns", grid, &[&image, &tile.columns, &tile.group, &tile.first, &tile.width, g])
+fn make_columns(g: &Geometry, step: &Step, image: Image, tile: &Tile) -> Result<(), Error> {
+    image.each_part(g, step, |part, channels| {
+        let (at, columns, g) = (step.at(part), tile.columns_of(g, &channels), &g.with(&channels));
+        let grid = Grid::each(g.rows() * tile.width);
+        step.launch("columns", grid, &[&at, &columns, &tile.group, &tile.first, &tile.width, g])
+    })
 }
 
 /// Copies what the map has at a tile's positions.
@@ -168,13 +211,15 @@ fn take_map(g: &Geometry, step: &Step, map: Pointer, tile: &Tile) -> Result<(), 
 }
 
 /// `map = kernel columns(image)`, or `map += ...` if the operand `to` is added to.
-fn correlate(g: &Geometry, step: &Step, image: Role, to: Role) -> Result<(), Error> {
-    let (image, kernel, map, adds) = (step.at(image), step.at(Role::Parameter(0)), step.at(to), step.adds(to));
-    if g.is_depthwise() {
-        let count = step.count(to);
+fn correlate(g: &Geometry, step: &Step, image: Image, to: Role) -> Result<(), Error> {
+    let (kernel, map, adds) = (step.at(Role::Parameter(0)), step.at(to), step.adds(to));
+    if let (true, Image::Whole(image)) = (g.is_depthwise(), image) {
+        let (image, count) = (step.at(image), step.count(to));
         return step.launch("depthwise_correlate", Grid::each(count), &[&image, &kernel, &map, &count, &adds, g]);
     }
-    if g.is_pointwise() {
+    // Parts are put together in tiles.
+    if let (true, Image::Whole(image)) = (g.is_pointwise(), image) {
+        let image = step.at(image);
         return (0..g.groups).try_for_each(|group| {
             step.product(&Product {
                 a: g.kernel_of(kernel, group),
@@ -206,29 +251,29 @@ fn correlate(g: &Geometry, step: &Step, image: Role, to: Role) -> Result<(), Err
 }
 
 /// `image = image(kernel^T map)`: what every position gives to the pixels under its taps, summed.
-fn spread(g: &Geometry, step: &Step, map: Role, to: Role) -> Result<(), Error> {
-    let (map, kernel, image, adds) = (step.at(map), step.at(Role::Parameter(0)), step.at(to), step.adds(to));
-    if g.is_depthwise() {
-        let count = step.count(to);
+fn spread(g: &Geometry, step: &Step, map: Role, to: Image) -> Result<(), Error> {
+    let (map, kernel) = (step.at(map), step.at(Role::Parameter(0)));
+    if let (true, Image::Whole(to)) = (g.is_depthwise(), to) {
+        let (image, count, adds) = (step.at(to), step.count(to), step.adds(to));
         return step.launch("depthwise_spread", Grid::each(count), &[&map, &kernel, &image, &count, &adds, g]);
     }
     if g.is_pointwise() {
-        return (0..g.groups).try_for_each(|group| {
-            step.product(&Product {
-                a: g.kernel_of(kernel, group).transposed(),
-                b: g.map_of(map, group),
-                c: g.image_of(image, group),
-                rows: g.channels,
-                columns: g.pixels(),
-                depth: g.maps,
-                batches: step.batch(),
-                adds: adds != 0,
+        return to.each_part(g, step, |part, channels| {
+            (0..g.groups).try_for_each(|group| {
+                step.product(&Product {
+                    a: g.kernel_of(kernel.after(channels.start as usize), group).transposed(),
+                    b: g.map_of(map, group),
+                    c: g.with(&channels).image_of(step.at(part), group),
+                    rows: channels.end - channels.start,
+                    columns: g.pixels(),
+                    depth: g.maps,
+                    batches: step.batch(),
+                    adds: step.adds(part) != 0,
+                })
             })
         });
     }
-    if adds == 0 {
-        step.clear(to)?;
-    }
+    to.each_part(g, step, |part, _| if step.adds(part) == 0 { step.clear(part) } else { Ok(()) })?;
     each_tile(g, step, 0..g.groups, Room::of(step), |tile| {
         take_map(g, step, map, tile)?;
         step.product(&Product {
@@ -241,12 +286,14 @@ fn spread(g: &Geometry, step: &Step, map: Role, to: Role) -> Result<(), Error> {
             batches: 1,
             adds: false,
         })?;
-        add_columns(g, step, image, tile)
+        to.each_part(g, step, |part, channels| {
+            add_columns(&g.with(&channels), step, tile.columns_of(g, &channels), step.at(part), tile)
+        })
     })
 }
 
 /// Adds a tile's columns to the pixels that they are of.
-fn add_columns(g: &Geometry, step: &Step, image: Pointer, tile: &Tile) -> Result<(), Error> {
+fn add_columns(g: &Geometry, step: &Step, columns: Pointer, image: Pointer, tile: &Tile) -> Result<(), Error> {
     let last = tile.first + tile.width - 1;
     let (sample, samples) = (tile.first / g.positions(), last / g.positions() - tile.first / g.positions() + 1);
     // Within one sample, the rows of the image under the tile's rows of the map; else all.
@@ -263,15 +310,15 @@ fn add_columns(g: &Geometry, step: &Step, image: Pointer, tile: &Tile) -> Result
     }
     let count = samples * g.channels * rows * g.image[1];
     let arguments: &[&dyn Argument] =
-        &[&tile.columns, &image, &tile.group, &tile.first, &tile.width, &sample, &samples, &first_row, &rows, g];
+        &[&columns, &image, &tile.group, &tile.first, &tile.width, &sample, &samples, &first_row, &rows, g];
     step.launch("columns_to_image", Grid::each(count), arguments)
 }
 
 /// `dkernel = map columns(image)^T`, if that is wanted.
-fn kernel_gradient(g: &Geometry, step: &Step, image: Role, map: Role) -> Result<(), Error> {
+fn kernel_gradient(g: &Geometry, step: &Step, image: Image, map: Role) -> Result<(), Error> {
     let to = Role::ParameterGradient(0);
     match step.has(to) {
-        true => rows_gradient(g, step, [image, map], 0..g.groups * g.maps, step.at(to), step.adds(to), Room::of(step)),
+        true => rows_gradient(g, step, (image, map), 0..g.groups * g.maps, step.at(to), step.adds(to), Room::of(step)),
         false => Ok(()),
     }
 }
@@ -280,15 +327,15 @@ fn kernel_gradient(g: &Geometry, step: &Step, image: Role, map: Role) -> Result<
 fn rows_gradient(
     g: &Geometry,
     step: &Step,
-    [image, map]: [Role; 2],
+    (image, map): (Image, Role),
     rows: Range<u32>,
     dkernel: Pointer,
     adds: i32,
     room: Room,
 ) -> Result<(), Error> {
-    let (image, map) = (step.at(image), step.at(map));
-    if g.is_depthwise() {
-        let positions = step.batch() * g.positions();
+    let map = step.at(map);
+    if let (true, Image::Whole(image)) = (g.is_depthwise(), image) {
+        let (image, positions) = (step.at(image), step.batch() * g.positions());
         let grid = Grid::groups((rows.end - rows.start) * g.rows(), positions);
         let arguments: &[&dyn Argument] = &[&image, &map, &dkernel, &rows.start, &positions, &adds, g];
         return step.launch("depthwise_kernel_gradient", grid, arguments);
@@ -298,22 +345,25 @@ fn rows_gradient(
         let first = rows.start.max(group * g.maps);
         let count = rows.end.min((group + 1) * g.maps) - first;
         let to = dkernel.after((first - rows.start) as usize * g.rows() as usize);
-        (first - group * g.maps, count, Matrix::rows(to, g.rows()))
+        (first - group * g.maps, count, to)
     };
     let groups = rows.start / g.maps..rows.end.div_ceil(g.maps);
     if g.is_pointwise() {
-        return groups.into_iter().try_for_each(|group| {
-            let (first, count, c) = of_group(group);
-            (0..step.batch()).try_for_each(|sample| {
-                step.product(&Product {
-                    a: g.map_of(map.after(first as usize * g.positions() as usize), group).number(sample),
-                    b: g.image_of(image, group).number(sample).transposed(),
-                    c,
-                    rows: count,
-                    columns: g.channels,
-                    depth: g.positions(),
-                    batches: 1,
-                    adds: adds != 0 || sample > 0,
+        return image.each_part(g, step, |part, channels| {
+            let of_part = g.with(&channels);
+            groups.clone().try_for_each(|group| {
+                let (first, count, to) = of_group(group);
+                (0..step.batch()).try_for_each(|sample| {
+                    step.product(&Product {
+                        a: g.map_of(map.after(first as usize * g.positions() as usize), group).number(sample),
+                        b: of_part.image_of(step.at(part), group).number(sample).transposed(),
+                        c: Matrix::rows(to.after(channels.start as usize), g.rows()),
+                        rows: count,
+                        columns: of_part.channels,
+                        depth: g.positions(),
+                        batches: 1,
+                        adds: adds != 0 || sample > 0,
+                    })
                 })
             })
         });
@@ -321,11 +371,11 @@ fn rows_gradient(
     each_tile(g, step, groups, room, |tile| {
         make_columns(g, step, image, tile)?;
         take_map(g, step, map, tile)?;
-        let (first, count, c) = of_group(tile.group);
+        let (first, count, to) = of_group(tile.group);
         step.product(&Product {
             a: Matrix::rows(tile.map.after(first as usize * tile.width as usize), tile.width),
             b: tile.columns().transposed(),
-            c,
+            c: Matrix::rows(to, g.rows()),
             rows: count,
             columns: g.rows(),
             depth: tile.width,
@@ -336,7 +386,7 @@ fn rows_gradient(
 }
 
 /// The weight's gradient and its update, a tile of rows at a time.
-fn update_rows(g: &Geometry, step: &Step, node: usize, tensors: [Role; 2]) -> Result<(), Error> {
+fn update_rows(g: &Geometry, step: &Step, node: usize, tensors: (Image, Role)) -> Result<(), Error> {
     optimizer::update_rows(step, node, |rows, tile, at, floats| {
         rows_gradient(g, step, tensors, rows, tile, 0, Room { at, floats })
     })
@@ -344,12 +394,12 @@ fn update_rows(g: &Geometry, step: &Step, node: usize, tensors: [Role; 2]) -> Re
 
 /// That of a convolution.
 pub fn conv_update_rows(layer: &Conv, step: &Step, node: usize) -> Result<(), Error> {
-    update_rows(&of_conv(layer, step), step, node, [Role::Input(0), Role::OutputGradient])
+    update_rows(&of_conv(layer, step), step, node, (Image::of(step, Role::Input), Role::OutputGradient))
 }
 
 /// That of a transposed one.
 pub fn transpose_update_rows(layer: &ConvTranspose, step: &Step, node: usize) -> Result<(), Error> {
-    update_rows(&of_transpose(layer, step), step, node, [Role::OutputGradient, Role::Input(0)])
+    update_rows(&of_transpose(layer, step), step, node, (Image::Whole(Role::OutputGradient), Role::Input(0)))
 }
 
 fn of_conv(layer: &Conv, step: &Step) -> Geometry {
@@ -359,7 +409,7 @@ fn of_conv(layer: &Conv, step: &Step) -> Geometry {
 /// A convolution's output is the map.
 pub fn conv_forward(layer: &Conv, step: &Step) -> Result<(), Error> {
     let g = of_conv(layer, step);
-    correlate(&g, step, Role::Input(0), Role::Output)?;
+    correlate(&g, step, Image::of(step, Role::Input), Role::Output)?;
     if layer.bias { add_bias(step, Channels::of(step.output())) } else { Ok(()) }
 }
 
@@ -367,11 +417,11 @@ pub fn conv_forward(layer: &Conv, step: &Step) -> Result<(), Error> {
 pub fn conv_backward(layer: &Conv, step: &Step, part: Part) -> Result<(), Error> {
     let g = of_conv(layer, step);
     if part != Part::Inputs {
-        kernel_gradient(&g, step, Role::Input(0), Role::OutputGradient)?;
+        kernel_gradient(&g, step, Image::of(step, Role::Input), Role::OutputGradient)?;
         bias_gradient(step, Channels::of(step.output()))?;
     }
-    match part != Part::Parameters && step.has(Role::InputGradient(0)) {
-        true => spread(&g, step, Role::OutputGradient, Role::InputGradient(0)),
+    match part != Part::Parameters && step.has_any_input_gradient() {
+        true => spread(&g, step, Role::OutputGradient, Image::of(step, Role::InputGradient)),
         false => Ok(()),
     }
 }
@@ -383,7 +433,7 @@ fn of_transpose(layer: &ConvTranspose, step: &Step) -> Geometry {
 /// A transposed convolution's output is the image.
 pub fn transpose_forward(layer: &ConvTranspose, step: &Step) -> Result<(), Error> {
     let g = of_transpose(layer, step);
-    spread(&g, step, Role::Input(0), Role::Output)?;
+    spread(&g, step, Role::Input(0), Image::Whole(Role::Output))?;
     if layer.bias { add_bias(step, Channels::of(step.output())) } else { Ok(()) }
 }
 
@@ -391,11 +441,11 @@ pub fn transpose_forward(layer: &ConvTranspose, step: &Step) -> Result<(), Error
 pub fn transpose_backward(layer: &ConvTranspose, step: &Step, part: Part) -> Result<(), Error> {
     let g = of_transpose(layer, step);
     if part != Part::Inputs {
-        kernel_gradient(&g, step, Role::OutputGradient, Role::Input(0))?;
+        kernel_gradient(&g, step, Image::Whole(Role::OutputGradient), Role::Input(0))?;
         bias_gradient(step, Channels::of(step.output()))?;
     }
     match part != Part::Parameters && step.has(Role::InputGradient(0)) {
-        true => correlate(&g, step, Role::OutputGradient, Role::InputGradient(0)),
+        true => correlate(&g, step, Image::Whole(Role::OutputGradient), Role::InputGradient(0)),
         false => Ok(()),
     }
 }

@@ -1,5 +1,7 @@
 //! Pooling and upsampling: see `pool.cu`.
 
+use std::ops::Range;
+
 use plimsoll_plan::layers::pool::{AdaptivePool, Pool, Reduction};
 use plimsoll_plan::layers::upsample::Upsample;
 use plimsoll_plan::schedule::Role;
@@ -23,6 +25,27 @@ struct Windows {
 
 // SAFETY: `Windows` in `pool.cu`.
 unsafe impl Argument for Windows {}
+
+/// The channels of the input, or of a part of one: `own` of them, which are those from `first` on of `all`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Channels {
+    all: u32,
+    own: u32,
+    first: u32,
+}
+
+// SAFETY: `Channels` in `pool.cu`.
+unsafe impl Argument for Channels {}
+
+impl Channels {
+    /// Those of each part, with its number.
+    fn of_parts<'a>(step: &Step<'a>) -> impl Iterator<Item = (u32, Channels)> + use<'a> {
+        let all = step.output().shape.0[0] as u32;
+        let channels = move |Range { start, end }: Range<u32>| Channels { all, own: end - start, first: start };
+        step.channels_of_parts().map(move |(number, range)| (number, channels(range)))
+    }
+}
 
 impl Windows {
     fn adaptive(step: &Step) -> Windows {
@@ -73,30 +96,31 @@ pub fn adaptive_backward(layer: &AdaptivePool, step: &Step) -> Result<(), Error>
 }
 
 fn pool(step: &Step, max: bool, windows: &Windows) -> Result<(), Error> {
-    let [x, y] = [Role::Input(0), Role::Output].map(|role| step.at(role));
-    let count = step.count(Role::Output);
-    if !max {
-        return step.launch("mean_pool_forward", Grid::each(count), &[&x, &y, &count, windows]);
-    }
-    let index = Role::Saved(0);
-    let bytes = if step.has(index) { step.bytes(index) as u32 / count } else { 0 };
-    let arguments: &[&dyn Argument] = &[&x, &y, &step.at(index), &bytes, &count, windows];
-    step.launch("max_pool_forward", Grid::each(count), arguments)
+    let (y, index, whole) = (step.at(Role::Output), Role::Saved(0), step.count(Role::Output));
+    let bytes = if step.has(index) { step.bytes(index) as u32 / whole } else { 0 };
+    Channels::of_parts(step).try_for_each(|(number, of)| {
+        let (x, count) = (step.at(Role::Input(number)), whole / of.all * of.own);
+        if !max {
+            return step.launch("mean_pool_forward", Grid::each(count), &[&x, &y, &count, &of, windows]);
+        }
+        let arguments: &[&dyn Argument] = &[&x, &y, &step.at(index), &bytes, &count, &of, windows];
+        step.launch("max_pool_forward", Grid::each(count), arguments)
+    })
 }
 
 fn gradient(step: &Step, max: bool, windows: &Windows) -> Result<(), Error> {
-    let role = Role::InputGradient(0);
-    if !step.has(role) {
-        return Ok(());
-    }
-    let (dy, dx, count, adds) = (step.at(Role::OutputGradient), step.at(role), step.count(role), step.adds(role));
-    if !max {
-        return step.launch("mean_pool_backward", Grid::each(count), &[&dy, &dx, &count, &adds, windows]);
-    }
-    let index = Role::Saved(0);
-    let bytes = step.bytes(index) as u32 / step.count(Role::OutputGradient);
-    let arguments: &[&dyn Argument] = &[&dy, &step.at(index), &dx, &bytes, &count, &adds, windows];
-    step.launch("max_pool_backward", Grid::each(count), arguments)
+    let (dy, index) = (step.at(Role::OutputGradient), Role::Saved(0));
+    let mut wanted = Channels::of_parts(step).filter(|(number, _)| step.has(Role::InputGradient(*number)));
+    wanted.try_for_each(|(number, of)| {
+        let role = Role::InputGradient(number);
+        let (dx, count, adds) = (step.at(role), step.count(role), step.adds(role));
+        if !max {
+            return step.launch("mean_pool_backward", Grid::each(count), &[&dy, &dx, &count, &adds, &of, windows]);
+        }
+        let bytes = step.bytes(index) as u32 / step.count(Role::OutputGradient);
+        let arguments: &[&dyn Argument] = &[&dy, &step.at(index), &dx, &bytes, &count, &adds, &of, windows];
+        step.launch("max_pool_backward", Grid::each(count), arguments)
+    })
 }
 
 /// Each element repeated.

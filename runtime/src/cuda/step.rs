@@ -1,5 +1,7 @@
 //! What the launches of a step see of it: types, numbers, and the addresses of its operands.
 
+use std::ops::Range;
+
 use cudarc::driver::result;
 use plimsoll_plan::schedule::{Access, Operand, Role, StepKind};
 use plimsoll_plan::shape::ValueType;
@@ -64,6 +66,22 @@ impl<'a> Step<'a> {
         &self.instruction.inputs
     }
 
+    /// The types of the operands that are inputs. There are more than [`inputs`](Step::inputs) where one of these is never
+    /// made.
+    pub fn parts(&self) -> &'a [ValueType] {
+        &self.instruction.parts
+    }
+
+    /// The only input as it lies: whole, or in parts, one after the other, each with its number and its channels.
+    pub fn channels_of_parts(&self) -> impl Iterator<Item = (u32, Range<u32>)> + use<'a> {
+        let mut end = 0;
+        self.parts().iter().zip(0..).map(move |(part, number)| {
+            let first = end;
+            end += part.shape.0[0] as u32;
+            (number, first..end)
+        })
+    }
+
     /// The type of the output.
     pub fn output(&self) -> &'a ValueType {
         &self.instruction.output
@@ -72,6 +90,11 @@ impl<'a> Step<'a> {
     /// Whether the step has an operand in that role: a gradient that is not wanted is not there.
     pub fn has(&self, role: Role) -> bool {
         self.instruction.operand(role).is_some()
+    }
+
+    /// Whether the gradient of any input is wanted, or of a part of one.
+    pub fn has_any_input_gradient(&self) -> bool {
+        self.instruction.operands.iter().any(|operand| matches!(operand.role, Role::InputGradient(_)))
     }
 
     /// Whether two roles lie in one buffer.

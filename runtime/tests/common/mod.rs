@@ -25,7 +25,7 @@ use plimsoll_plan::layers::{Init, Layer};
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::plan::Plan;
-use plimsoll_plan::shape::{DType, Shape};
+use plimsoll_plan::shape::{DType, Shape, ValueType};
 use plimsoll_runtime::philox::{Purpose, Stream};
 use plimsoll_runtime::{Device, Error, Slice, Trainer};
 use proptest::prelude::*;
@@ -266,6 +266,77 @@ pub fn network(recipe: &Recipe) -> Graph {
         clip_grad_norm: recipe.clip.then_some(0.5),
     };
     builder.finish(output, Some(training), None, Budget::default()).unwrap()
+}
+
+fn types(builder: &GraphBuilder, values: &[ValueId]) -> Vec<ValueType> {
+    values.iter().map(|value| builder.value_type(*value).clone()).collect()
+}
+
+/// A network of a recipe's numbers in which channels are joined again and again: of values with the same height and width.
+pub fn joined(recipe: &Recipe) -> Graph {
+    let mut builder = GraphBuilder::new("Joined");
+    let mut values: Vec<ValueId> = vec![builder.input("image", DType::F32, &[2, 5, 6]).unwrap()];
+    let conv = |out_channels, kernel, groups| {
+        let window = Window { kernel: [kernel; 2], stride: [1; 2], padding: [kernel / 2; 2], dilation: [1; 2] };
+        Layer::Conv(Conv { axes: 2, out_channels, window, groups, bias: kernel == 1 })
+    };
+    let mut members = 0;
+    let mut call = |builder: &mut GraphBuilder, layer: Layer, inputs: &[ValueId], frozen: bool| {
+        members += 1;
+        let member = builder.member(&format!("layer{members}"), layer, frozen);
+        builder.call(member, inputs).unwrap()
+    };
+    let first = call(&mut builder, conv(3, 3, 1), &values, false);
+    values.push(first);
+    for number in &recipe.layers {
+        let mut dice = Dice(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number >> 7));
+        let mut any = |values: &[ValueId]| values[values.len() - 1 - dice.below(values.len().min(6) as u64) as usize];
+        let (value, other, third) = (values[values.len() - 1], any(&values), any(&values));
+        let channels = builder.value_type(value).shape.0[0];
+        let frozen = dice.below(6) == 0;
+        let layer = match dice.below(8) {
+            // Some have more terms in their products than are summed at a time.
+            0 => conv([1, 2, 3, 33][dice.below(4) as usize], 3, 1),
+            1 => conv(1 + dice.below(4), 1, 1),
+            2 => conv(channels, 3, channels),
+            3 => Layer::Activation(Activation::Silu),
+            4 => Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-2, momentum: 0.1, affine: frozen }),
+            5 => {
+                let window = Window { kernel: [3; 2], stride: [1; 2], padding: [1; 2], dilation: [1; 2] };
+                Layer::Pool(Pool { reduction: Reduction::Max, window, ceil_mode: false })
+            }
+            _ => Layer::Concat(Concat { axis: 0 }),
+        };
+        let inputs = match layer {
+            Layer::Concat(_) => [value, other, third][..2 + dice.below(2) as usize].to_vec(),
+            _ => vec![if dice.below(3) == 0 { other } else { value }],
+        };
+        if layer.rule().output(&types(&builder, &inputs)).is_ok_and(|output| output.elements() < 1200) {
+            values.push(call(&mut builder, layer, &inputs, frozen));
+        }
+    }
+    let last = values[values.len() - 1];
+    let beside = [conv(2, 3, 1), Layer::Activation(Activation::Silu)];
+    let [a, b] = beside.map(|layer| call(&mut builder, layer, &[first], false));
+    let all = builder.apply("all", Layer::Concat(Concat { axis: 0 }), &[last, a, b]).unwrap();
+    let read = match recipe.layers[0] % 2 {
+        0 => call(
+            &mut builder,
+            Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-2, momentum: 0.1, affine: true }),
+            &[all],
+            false,
+        ),
+        _ => all,
+    };
+    let last = call(&mut builder, conv(2, 3, 1), &[read], false);
+    let training = Training {
+        batch: recipe.batch,
+        optimizer: optimizer(recipe.optimizer),
+        loss: loss(recipe.loss),
+        accumulate: recipe.accumulate,
+        clip_grad_norm: recipe.clip.then_some(0.5),
+    };
+    builder.finish(last, Some(training), None, Budget::default()).unwrap()
 }
 
 /// Inputs and targets of a batch.
