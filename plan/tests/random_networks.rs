@@ -7,6 +7,7 @@ use common::{int, layer};
 use plimsoll_plan::arguments::Value;
 use plimsoll_plan::footprint::{Footprint, Peak};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, MemberId, Training, ValueId};
+use plimsoll_plan::known::Known;
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::arithmetic::{Affine, Arithmetic};
 use plimsoll_plan::lower::Facts;
@@ -220,6 +221,15 @@ proptest! {
         // Where a placement misses the bound, a little more might have fitted.
         if next.peak_bytes() == next.lower_bound_bytes() {
             prop_assert!(next.peak_bytes() > limit);
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_other_batches_changes_no_plan(recipe in recipes(), batch in 1..80u64, megabytes in 1..8u64) {
+        let recompute = |graph: Graph| graph.budget(megabytes * 1_000_000).recompute();
+        let known = Known::default();
+        for graph in [build(&recipe), build(&recipe).batch(batch), recompute(build(&recipe)), recompute(build(&recipe).batch(batch))] {
+            prop_assert_eq!(Plan::new_with(graph.clone(), &known).unwrap(), graph.plan().unwrap());
         }
     }
 
