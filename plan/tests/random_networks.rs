@@ -228,8 +228,14 @@ proptest! {
     fn what_is_known_of_other_batches_changes_no_plan(recipe in recipes(), batch in 1..80u64, megabytes in 1..8u64) {
         let recompute = |graph: Graph| graph.budget(megabytes * 1_000_000).recompute();
         let known = Known::default();
-        for graph in [build(&recipe), build(&recipe).batch(batch), recompute(build(&recipe)), recompute(build(&recipe).batch(batch))] {
-            prop_assert_eq!(Plan::new_with(graph.clone(), &known).unwrap(), graph.plan().unwrap());
+        let graphs = [build(&recipe), build(&recipe).batch(batch)];
+        for graph in graphs.clone().into_iter().chain(graphs.map(recompute)) {
+            let plan = Plan::new_with(graph.clone(), &known).unwrap();
+            // The steps are those that its strategy lowers to.
+            let training = plan.training.clone().unwrap();
+            let lowered = Plan::with_strategy(graph.clone(), training.strategy).unwrap().training.unwrap();
+            prop_assert_eq!(training.schedule, lowered.schedule);
+            prop_assert_eq!(plan, graph.plan().unwrap());
         }
     }
 
