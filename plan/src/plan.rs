@@ -77,6 +77,7 @@ impl Planned {
         }
         Ok(Planned { strategy, schedule: Rc::unwrap_or_clone(schedule), placement })
     }
+
     /// The step with activations computed again until the arena stays within a limit; where nothing does, in the least memory,
     /// unless there is a goal.
     fn recomputing(
@@ -234,8 +235,8 @@ impl Plan {
         Plan::new_with(graph, &Known::default())
     }
 
-    /// Plans a network of which something is known already: it differs in nothing but batch and budget from those that were
-    /// planned with that before.
+    /// Plans a network of which something is known already. It may differ in batch and budget from those that were planned
+    /// with that before, and in nothing else.
     ///
     /// # Errors
     /// As [`new`](Plan::new).

@@ -34,6 +34,7 @@ pub(crate) fn largest_batch_with(plan: &Plan, limit: u64, known: &Known) -> u64 
         }
         Plan::within(graph, limit, known)
     };
+    // Where that fails, down in ever larger steps, and from what fits up again.
     let (mut found, mut step) = (None, (low / 64).max(1));
     while low > 0 && found.is_none() {
         found = fits(low);
@@ -80,18 +81,18 @@ impl Question<'_> {
         // at all, and the one nearest below (or the declared one).
         let base = self.lower_bound(0).unwrap_or(0);
         let mut guess = self.plan.graph.declared_batch();
-        let mut known = None;
+        let mut nearest = None;
         while high - low > 1 {
             let bytes = self.lower_bound(guess);
             let fits = bytes.is_some_and(|bytes| bytes <= self.limit);
-            if fits || known.is_none() {
-                known = bytes.map(|bytes| (guess, bytes.saturating_sub(base)));
+            if fits || nearest.is_none() {
+                nearest = bytes.map(|bytes| (guess, bytes.saturating_sub(base)));
             }
             match fits {
                 true => low = guess,
                 false => high = guess,
             }
-            guess = match known.zip(self.limit.checked_sub(base)) {
+            guess = match nearest.zip(self.limit.checked_sub(base)) {
                 Some(((batch, bytes), room)) => between(low, high, room / (bytes / batch.max(1)).max(1)),
                 None => low + (high - low) / 2,
             };

@@ -10,6 +10,7 @@ use every_root::every_root;
 use plimsoll_plan::arguments::Value;
 use plimsoll_plan::footprint::{Footprint, Peak};
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, LayerError, MemberId, Training, ValueId};
+use plimsoll_plan::known::Known;
 use plimsoll_plan::layers::Layer;
 use plimsoll_plan::layers::arithmetic::{Affine, Arithmetic};
 use plimsoll_plan::lower::Facts;
@@ -270,6 +271,21 @@ proptest! {
         // Where a placement misses the bound, a little more might have fitted.
         if next.peak_bytes() == next.lower_bound_bytes() {
             prop_assert!(next.peak_bytes() > limit);
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_other_batches_changes_no_plan(recipe in recipes(), batch in 1..80u64, megabytes in 1..8u64) {
+        let recompute = |graph: Graph| graph.budget(megabytes * 1_000_000).recompute();
+        let known = Known::default();
+        let graphs = [build(&recipe), build(&recipe).batch(batch)];
+        for graph in graphs.clone().into_iter().chain(graphs.map(recompute)) {
+            let plan = Plan::new_with(graph.clone(), &known).unwrap();
+            // The steps are those that its strategy lowers to.
+            let training = plan.training.clone().unwrap();
+            let lowered = Plan::with_strategy(graph.clone(), training.strategy).unwrap().training.unwrap();
+            prop_assert_eq!(training.schedule, lowered.schedule);
+            prop_assert_eq!(plan, graph.plan().unwrap());
         }
     }
 

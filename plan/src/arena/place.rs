@@ -19,10 +19,9 @@ pub fn place(problem: &Problem, effort: &Effort) -> Result<Solution, PlaceError>
     let lower_bound = sections.lower_bound();
     let goal = problem.capacity.unwrap_or(0).max(effort.enough).max(lower_bound);
 
-    let mut placed = Vec::new();
-    let mut height = u64::MAX;
+    let (mut placed, mut height) = greedy(&sections, &ORDERS[0].sequence(&sections));
     let mut method = Method::Greedy(ORDERS[0].name);
-    for order in &ORDERS {
+    for order in &ORDERS[1..] {
         if height <= goal {
             break;
         }

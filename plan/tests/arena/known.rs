@@ -133,3 +133,15 @@ fn the_search_ends_when_its_nodes_are_spent() {
     assert!(solution.nodes <= 777);
     assert_eq!(place(&problem, &effort).unwrap(), solution);
 }
+
+#[test]
+fn a_height_that_is_enough_ends_the_tries() {
+    let mut problem = tiling::tiling(5, 200);
+    problem.capacity = None;
+    let first = place(&problem, &Effort { enough: u64::MAX, ..Effort::EXPANSION }).unwrap();
+    validate(&problem, &first).unwrap();
+    assert_eq!(first.method, Method::Greedy("longest first"));
+    // Where less is asked for, it goes on.
+    let lower = place(&problem, &Effort { enough: first.height - 1, ..Effort::EXPANSION }).unwrap();
+    assert!(lower.height < first.height);
+}
