@@ -112,15 +112,33 @@ impl Planned {
             Ok(Planned { strategy: way.strategy, schedule: Rc::unwrap_or_clone(schedule), placement })
         };
         let mut live = limit;
+        let mut segments: Option<(u64, Planned)> = None;
         // What persists can't be computed again.
         let attempts = if limit > persistent { ATTEMPTS } else { 0 };
         for _ in 0..attempts {
-            let Some(way) = search.within(live) else { break };
+            let Some(way) =
+                search.within(live).filter(|way| segments.as_ref().is_none_or(|(cost, _)| way.cost < *cost))
+            else {
+                break;
+            };
             let planned: Planned = plan(way)?;
             if planned.placement.length <= limit {
                 return Ok(Some(planned));
             }
+            if live == limit {
+                // Less live bytes may cost more than segments that can be placed.
+                for way in search.segments_within(limit) {
+                    let (cost, planned) = (way.cost, plan(way)?);
+                    if planned.placement.length <= limit {
+                        segments = Some((cost, planned));
+                        break;
+                    }
+                }
+            }
             live -= (planned.placement.length - limit).min(live);
+        }
+        if let Some((_, planned)) = segments {
+            return Ok(Some(planned));
         }
         if goal.is_some() {
             return Ok(None);

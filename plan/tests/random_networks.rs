@@ -246,8 +246,11 @@ proptest! {
         let known = known.training.as_ref().unwrap();
         let plan = graph.clone().budget(known.placement.length).recompute().plan().unwrap();
         let ours = plan.training.as_ref().unwrap();
-        prop_assert!(ours.placement.length <= known.placement.length);
-        prop_assert!(ours.compute(&graph) <= known.compute(&graph).max(plain.compute(&graph)));
+        let (length, cost) = (ours.placement.length, ours.compute(&graph));
+        let (known_length, known_cost) = (known.placement.length, known.compute(&graph));
+        let ways = format!("{length} bytes for {cost}, every root takes {known_length} for {known_cost}");
+        prop_assert!(length <= known_length, "{ways}");
+        prop_assert!(cost <= known_cost.max(plain.compute(&graph)), "{ways}");
     }
 
     #[test]

@@ -276,7 +276,10 @@ proptest! {
         let alone = || Cpu::with_threads(1).unwrap();
         let runs = [&whole, &sliced].map(|plan| train_tensors(plan, alone(), 2));
         let (part, name) = difference(&runs[0], &runs[1]);
-        prop_assert!(part <= 1e-6, "`{name}` differs by {part} of its largest value");
+        // The first loss is that of the same weights. After it, rounding goes through sums over as many as 1,560 classes.
+        let first = difference(&runs[0][..1], &runs[1][..1]).0;
+        prop_assert!(first <= 1e-6, "the first loss differs by {first} of it");
+        prop_assert!(part <= 1e-5, "`{name}` differs by {part} of its largest value");
         let saved = train_plan(&sliced, Poisoned::new(alone()), 4);
         prop_assert_eq!(&saved, &train_plan(&sliced, Apart::new(alone()), 4), "apart");
         prop_assert_eq!(&saved, &train_plan(&sliced, Cpu::with_threads(3).unwrap(), 4), "with three threads");

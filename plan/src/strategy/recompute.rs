@@ -127,21 +127,28 @@ impl<'g> Search<'g> {
 
     /// Segments of several lengths: the cheapest within the limit, or the one of least memory.
     fn segments(&self, limit: u64) -> Option<Candidate> {
+        self.all_segments().reduce(|best, way| if way.is_better(&best, limit) { way } else { best })
+    }
+
+    /// Segments that stay within a limit, the cheapest first.
+    pub fn segments_within(&self, limit: u64) -> Vec<Candidate> {
+        let mut ways: Vec<Candidate> = self.all_segments().filter(|way| way.most <= limit).collect();
+        ways.sort_by_key(|way| way.cost);
+        ways
+    }
+
+    /// Segments of several lengths.
+    fn all_segments(&self) -> impl Iterator<Item = Candidate> {
         let values = (0..self.graph.types.len() as u32).map(ValueId);
         let kept: Vec<ValueId> =
             values.filter(|value| value.index() >= self.graph.inputs.len() && self.saved[value.index()]).collect();
         let root = kept.len().isqrt().max(1);
         let lengths = [2, root / 2, root, 2 * root, kept.len()];
-        let mut best: Option<Candidate> = None;
-        for length in lengths.into_iter().filter(|length| *length > 1) {
+        lengths.into_iter().filter(|length| *length > 1).filter_map(move |length| {
             let inside = |(i, _): &(usize, &ValueId)| (i + 1) % length != 0;
             let dropped: Vec<ValueId> = kept.iter().enumerate().filter(inside).map(|(_, value)| *value).collect();
-            let way = self.candidate(cheap::order(self.graph, self.facts, &dropped))?;
-            if best.as_ref().is_none_or(|best| way.is_better(best, limit)) {
-                best = Some(way);
-            }
-        }
-        best
+            self.candidate(cheap::order(self.graph, self.facts, &dropped))
+        })
     }
 
     /// The least memory that the local search reaches, from one limit to a lower one.

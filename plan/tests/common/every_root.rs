@@ -34,7 +34,7 @@ pub fn every_root(graph: &Graph, others: &Strategy) -> Strategy {
         };
         // A learned tensor is always there.
         if !graph.nodes[node].inputs.is_empty() {
-            for input in &graph.nodes[node].inputs {
+            for input in graph.nodes[node].inputs.iter().rev() {
                 again(graph, facts, facts.source[input.index()], is_there, order);
             }
             order.push(Action::Forward(node as u32));
