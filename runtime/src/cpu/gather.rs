@@ -112,29 +112,50 @@ mod x86 {
         to: *mut f32,
         [row, panel]: [usize; 2],
     ) {
-        for i in 0..count {
-            let (source, mut to) = (source.wrapping_add(i * channel), to.wrapping_add(i * row));
-            for Pieces { step, pieces, counts, .. } in panels {
+        if panels.iter().any(|pieces| pieces.counts.iter().any(|count| *count > 2)) {
+            // Of many short pieces each vector's are best used for all channels at once.
+            for (j, pieces) in panels.iter().enumerate() {
                 for vector in 0..VECTORS {
-                    let mut sum = _mm512_setzero_ps();
-                    for part in &pieces[vector][..counts[vector]] {
-                        let from = source.wrapping_offset(part.at);
-                        // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller
-                        // promised.
-                        sum = unsafe {
-                            if *step == 1 {
-                                _mm512_mask_loadu_ps(sum, part.lanes, from)
-                            } else {
-                                every_second(sum, part.lanes, from)
-                            }
-                        };
+                    for i in 0..count {
+                        let to = to.wrapping_add(i * row + j * panel + vector * LANES);
+                        // SAFETY: source and row are there, as the caller promised.
+                        unsafe { _mm512_storeu_ps(to, pieces_of(pieces, vector, source.wrapping_add(i * channel))) };
                     }
-                    // SAFETY: the row is in the block, as the caller promised.
-                    unsafe { _mm512_storeu_ps(to.wrapping_add(vector * LANES), sum) };
                 }
-                to = to.wrapping_add(panel);
+            }
+            return;
+        }
+        for i in 0..count {
+            for (j, pieces) in panels.iter().enumerate() {
+                for vector in 0..VECTORS {
+                    let to = to.wrapping_add(i * row + j * panel + vector * LANES);
+                    // SAFETY: as above.
+                    unsafe { _mm512_storeu_ps(to, pieces_of(pieces, vector, source.wrapping_add(i * channel))) };
+                }
             }
         }
+    }
+
+    /// A vector of a row.
+    ///
+    /// # Safety
+    /// Every lane of its pieces is in the source.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn pieces_of(pieces: &Pieces, vector: usize, source: *const f32) -> __m512 {
+        let mut sum = _mm512_setzero_ps();
+        for part in &pieces.pieces[vector][..pieces.counts[vector]] {
+            let from = source.wrapping_offset(part.at);
+            // SAFETY: lanes outside of the mask are not read; the others are in the source, as the caller promised.
+            sum = unsafe {
+                if pieces.step == 1 {
+                    _mm512_mask_loadu_ps(sum, part.lanes, from)
+                } else {
+                    every_second(sum, part.lanes, from)
+                }
+            };
+        }
+        sum
     }
 
     /// The lanes of `mask` from every second element.

@@ -195,6 +195,13 @@ fn copy_strided(from: &[f32], step: usize, to: &mut Block) {
         return;
     }
     assert!(to.is_empty() || (to.len() - 1) * step < from.len(), "the last element is outside");
+    if let Ok(to) = <&mut [_; HEIGHT]>::try_from(&mut *to) {
+        for (i, to) in to.iter_mut().enumerate() {
+            // SAFETY: no further than the last, which was checked.
+            to.write(unsafe { *from.get_unchecked(i * step) });
+        }
+        return;
+    }
     for (i, to) in to.iter_mut().enumerate() {
         // SAFETY: no further than the last, which was checked.
         to.write(unsafe { *from.get_unchecked(i * step) });
