@@ -105,17 +105,19 @@ impl Program {
             })
             .collect();
         let transient = placement.persistent_bytes + shift..placement.length + shift;
+        let mut live = Vec::new();
         let instructions = schedule.steps.iter().enumerate().map(|(index, step)| {
-            let dead = dead(schedule, &regions, batch, index, transient.clone());
-            let aligned = dead.into_iter().map(|piece| piece.start.next_multiple_of(ALIGNMENT)..piece.end);
-            let spare = aligned.filter(|piece| !piece.is_empty()).max_by_key(|piece| piece.end - piece.start);
+            find_live(schedule, &regions, batch, index, &mut live);
+            let aligned = gaps(&live, transient.clone()).map(|gap| gap.start.next_multiple_of(ALIGNMENT)..gap.end);
+            let spare = aligned.filter(|gap| !gap.is_empty()).max_by_key(|gap| gap.end - gap.start);
             Instruction { spare: spare.unwrap_or_default(), ..instruction(graph, schedule, step) }
         });
+        let instructions = instructions.collect();
         Program {
             graph: Arc::new(graph.clone()),
             training: schedule.training,
             batch,
-            instructions: instructions.collect(),
+            instructions,
             regions,
             schedule: schedule.clone(),
         }
@@ -123,7 +125,9 @@ impl Program {
 
     /// The pieces of a part of the arena that belong to no buffer which is live at a step.
     pub(crate) fn dead(&self, step: usize, within: Range<u64>) -> Vec<Range<u64>> {
-        dead(&self.schedule, &self.regions, self.batch, step, within)
+        let mut live = Vec::new();
+        find_live(&self.schedule, &self.regions, self.batch, step, &mut live);
+        gaps(&live, within).collect()
     }
 
     /// How the network is trained. Only asked by steps of training.
@@ -211,23 +215,24 @@ impl AsRef<Program> for Program {
     }
 }
 
-/// What [`Program::dead`] says, of a program that is still to be made.
-fn dead(schedule: &Schedule, regions: &[Region], batch: usize, step: usize, within: Range<u64>) -> Vec<Range<u64>> {
+/// The bytes of the buffers that are live at a step, in ascending order.
+fn find_live(schedule: &Schedule, regions: &[Region], batch: usize, step: usize, live: &mut Vec<Range<u64>>) {
     let is_live = |buffer: &Buffer| (buffer.lower..buffer.upper).contains(&(step as u32));
-    let live = schedule.buffers.iter().zip(regions).filter(|(buffer, _)| is_live(buffer));
-    let mut live: Vec<(u64, u64)> =
-        live.map(|(_, region)| (region.offset, region.offset.saturating_add(region.bytes(batch) as u64))).collect();
-    live.sort_unstable();
-    live.push((within.end, within.end));
-    let mut dead = Vec::new();
+    let buffers = schedule.buffers.iter().zip(regions).filter(|(buffer, _)| is_live(buffer));
+    live.clear();
+    live.extend(buffers.map(|(_, region)| region.offset..region.offset.saturating_add(region.bytes(batch) as u64)));
+    live.sort_unstable_by_key(|bytes| bytes.start);
+}
+
+/// What lies between `live` bytes, within some.
+fn gaps(live: &[Range<u64>], within: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut end = within.start;
-    for (start, next) in live {
-        if start > end {
-            dead.push(end..start);
-        }
+    let starts = live.iter().map(|bytes| (bytes.start, bytes.end)).chain([(within.end, within.end)]);
+    starts.filter_map(move |(start, next)| {
+        let gap = end..start;
         end = end.max(next);
-    }
-    dead
+        (!gap.is_empty()).then_some(gap)
+    })
 }
 
 fn instruction(graph: &Graph, schedule: &Schedule, step: &plimsoll_plan::schedule::Step) -> Instruction {
