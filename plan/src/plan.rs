@@ -40,8 +40,7 @@ impl Planned {
         known: &Known,
     ) -> Result<Option<Planned>, PlanError> {
         check_batch(training.batch)?;
-        let whole = Strategies::new(graph, known);
-        let strategies = whole.sliced(inference.placement.transient_bytes()).unwrap_or(whole);
+        let strategies = Strategies::new(graph, known, inference.placement.transient_bytes());
         match graph.budget.train.filter(|_| graph.budget.recompute) {
             Some(budget) => {
                 let limit = arena_budget(budget, graph.budget.reserve);

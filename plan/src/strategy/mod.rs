@@ -137,9 +137,13 @@ pub struct Strategies<'g> {
 }
 
 impl<'g> Strategies<'g> {
-    /// The strategies of a network, its nodes in the sequence that needs less.
-    pub fn new(graph: &'g Graph, known: &'g Known) -> Strategies<'g> {
-        let of = |facts| Strategies::of(graph, facts, known);
+    /// The strategies of a network, its nodes in the sequence and its loss in the way that need less. `evaluation` is what the
+    /// trainer needs for evaluation above its own state, with whole logits.
+    pub fn new(graph: &'g Graph, known: &'g Known, evaluation: u64) -> Strategies<'g> {
+        let of = |facts| {
+            let whole = Strategies::of(graph, facts, known);
+            whole.sliced(evaluation).unwrap_or(whole)
+        };
         in_best_sequence(graph, Facts::new(graph, true), of, |strategies| strategies.most)
     }
 
@@ -181,9 +185,8 @@ impl<'g> Strategies<'g> {
         strategies
     }
 
-    /// Those with the loss by slices, where that lowers what the trainer needs. `evaluation` is what it needs for
-    /// evaluation above its own state, with whole logits.
-    pub fn sliced(&self, evaluation: u64) -> Option<Strategies<'g>> {
+    /// Those with the loss by slices, where that lowers what the trainer needs.
+    fn sliced(&self, evaluation: u64) -> Option<Strategies<'g>> {
         let batch = self.graph.declared_batch();
         let live = |strategies: &Strategies| {
             let schedule = strategies.lowest()?;
