@@ -318,4 +318,9 @@ fn a_residual_sum_in_place() {
     // The loss: the batch and its targets, the second layer's input, the output that becomes its gradient. Later the batch,
     // the gradient, its copy and a weight's gradient are less.
     assert_eq!(Residual::PEAK_BYTES, parameters + 4 * v + 256);
+    // Elsewhere the sum has a buffer of its own, beside its two terms, and so does the loss's gradient, beside the output.
+    let plan = Residual::graph().without(&[Saving::RowTiles, Saving::InPlace]).plan().unwrap();
+    assert_eq!(plan.inference_bytes(), parameters + 3 * v);
+    assert_eq!(plan.peak_bytes(), parameters + 5 * v + 256);
+    assert!(plan.savings().is_empty(), "{:?}", plan.savings());
 }

@@ -6,7 +6,7 @@ use crate::layers::{KeepsInput, Layer, Memory, Output};
 use crate::schedule::Part;
 use crate::shape::{Size, ValueType};
 use crate::strategy::cheap::forward_cost;
-use crate::strategy::{concat_in_place, sliced_loss};
+use crate::strategy::{Saving, concat_in_place, sliced_loss};
 
 /// Facts about nodes and values. All but the sequence hold in every order of steps.
 #[derive(Clone)]
@@ -59,10 +59,13 @@ impl Facts {
             sliced_head: None,
             cost: Vec::with_capacity(nodes),
         };
+        let in_place = graph.uses(Saving::InPlace);
         for (node, n) in graph.nodes.iter().enumerate() {
             let output = graph.value_of(node);
             let inputs = graph.value_types(&n.inputs);
-            let memory = n.layer.rule().memory(&inputs, graph.value_type(output));
+            let mut memory = n.layer.rule().memory(&inputs, graph.value_type(output));
+            memory.in_place &= in_place;
+            memory.gradient_in_place &= in_place;
             facts.cost.push(forward_cost(n.layer.rule(), &inputs, graph.value_type(output)));
             let is_view = memory.output == Output::View || (!training && memory.identity_in_inference);
             facts.is_view[output.index()] = is_view;

@@ -5,6 +5,7 @@ use crate::graph::ParameterRole;
 use crate::graph::ValueId;
 use crate::schedule::{BufferId, Content, Operand, Role, StepKind};
 use crate::shape::Size;
+use crate::strategy::Saving;
 
 impl Lowering<'_> {
     /// The step that computes a node's output, for the first time or again; none for a view.
@@ -107,7 +108,7 @@ impl Lowering<'_> {
         let buffer = self.stored(output);
         let target = self.target.expect("training has targets");
         self.output = Some(buffer);
-        let overwrites = self.dies(output) && !self.is_kept_as_it_is(output);
+        let overwrites = self.graph.uses(Saving::InPlace) && self.dies(output) && !self.is_kept_as_it_is(output);
         let content = Content::ValueGradient(output);
         let gradient = if overwrites {
             self.overwrite(buffer, content);

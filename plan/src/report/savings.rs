@@ -2,7 +2,7 @@
 
 use crate::order::Action;
 use crate::plan::{Plan, Planned};
-use crate::schedule::{Role, StepKind};
+use crate::schedule::{Access, Role, StepKind};
 use crate::strategy::cheap::is_product;
 use crate::strategy::{Saving, row_tiles};
 
@@ -19,9 +19,13 @@ pub struct Used {
 }
 
 impl Used {
-    /// What became of the things that it concerns, for a reader: where it saves no buffers, they are in another order.
+    /// What became of the things that it concerns, for a reader.
     pub(super) fn outcome(&self) -> &'static str {
-        if self.bytes == 0 { "in another order" } else { "not kept" }
+        match self.saving {
+            Saving::StepOrder => "in another order",
+            Saving::InPlace => "written in place",
+            _ => "not kept",
+        }
     }
 }
 
@@ -104,6 +108,19 @@ impl Plan {
             Saving::ConcatInPlace => {
                 let parts = training.schedule.parts.iter().enumerate().filter(|(_, parts)| !parts.is_empty());
                 let sizes = parts.map(|(value, _)| graph.types[value].size());
+                sizes.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
+            }
+            Saving::InPlace => {
+                let buffers = steps.iter().flat_map(|step| {
+                    let made = step.operands.iter().filter(|operand| {
+                        matches!(operand.role, Role::Output | Role::InputGradient(_)) && operand.access == Access::Write
+                    });
+                    let is_read = |buffer| {
+                        step.operands.iter().any(|other| other.buffer == buffer && other.access == Access::Read)
+                    };
+                    made.map(|operand| operand.buffer).filter(move |buffer| is_read(*buffer))
+                });
+                let sizes = buffers.map(|buffer| training.schedule.buffers[buffer.index()].size);
                 sizes.map(|size| size.bytes(training.placement.batch).unwrap_or(u64::MAX)).collect()
             }
         }

@@ -20,11 +20,24 @@ pub enum Saving {
     StepOrder,
     /// A concat is not made: what reads it reads its inputs where they are.
     ConcatInPlace,
+    /// What a step makes takes the place of what nobody needs any more.
+    InPlace,
 }
 
 impl Saving {
     /// Every saving, in the order of the reference.
-    pub const ALL: [Saving; 6] = [
+    pub const ALL: [Saving; 7] = [
+        Saving::MomentumGradients,
+        Saving::RowTiles,
+        Saving::SlicedLoss,
+        Saving::CheapRecomputation,
+        Saving::StepOrder,
+        Saving::ConcatInPlace,
+        Saving::InPlace,
+    ];
+
+    /// All but writing in place, which is customary elsewhere too: what a plain step does without.
+    pub const BEYOND_IN_PLACE: [Saving; 6] = [
         Saving::MomentumGradients,
         Saving::RowTiles,
         Saving::SlicedLoss,
@@ -42,6 +55,7 @@ impl Saving {
             Saving::CheapRecomputation => "cheap_recomputation",
             Saving::StepOrder => "step_order",
             Saving::ConcatInPlace => "concat_in_place",
+            Saving::InPlace => "in_place",
         }
     }
 
@@ -62,6 +76,9 @@ impl Saving {
             Saving::StepOrder => "layers run in the order that needs less, where the network leaves a choice",
             Saving::ConcatInPlace => {
                 "convolutions, batch norms and pools read a concat's inputs where they are, and no concat exists"
+            }
+            Saving::InPlace => {
+                "an activation, a residual sum, a loss's gradient and others take the place of what nobody needs any more"
             }
         }
     }
