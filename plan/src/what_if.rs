@@ -6,7 +6,6 @@ use crate::optimizers::Optimizer;
 use crate::placement::Live;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::strategy::Strategies;
 
 /// The bytes of a budget that are left for the arena.
 pub fn arena_budget(budget: u64, reserve: u64) -> u64 {
@@ -45,8 +44,7 @@ pub(crate) fn largest_batch_with(plan: &Plan, limit: u64, known: &Known) -> u64 
     }
     while low < MAX_BATCH {
         let further = found.as_ref().map_or(0, |plan| Question { plan, limit }.largest());
-        let further = [further, low + 1].into_iter().filter(|next| *next > low);
-        let mut further = further.filter(|next| graph.budget.recompute || may_fit(graph, *next, limit, known));
+        let mut further = [further, low + 1].into_iter().filter(|next| *next > low);
         let next = further.find_map(|next| Some((next, fits(next)?)));
         match next {
             Some((next, plan)) => (low, found) = (next, Some(plan)),
@@ -54,16 +52,6 @@ pub(crate) fn largest_batch_with(plan: &Plan, limit: u64, known: &Known) -> u64 
         }
     }
     low
-}
-
-/// Whether training's live bytes stay within a limit at a batch, by the strategy that needs the least.
-fn may_fit(graph: &Graph, batch: u64, limit: u64, known: &Known) -> bool {
-    if graph.training.is_none() {
-        return true;
-    }
-    let graph = graph.clone().batch(batch);
-    let lowest = Strategies::new(&graph, known, 0).next();
-    lowest.and_then(|(_, schedule)| Live::at(&schedule, batch)).is_some_and(|(live, _)| live.most <= limit)
 }
 
 struct Question<'p> {
