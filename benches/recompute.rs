@@ -100,7 +100,7 @@ fn rows(name: &str, graph: &Graph) {
 
 /// A run that keeps everything, and one for each share of the memory: those that do not fit have the least that is reached.
 fn runs(graph: &Graph) -> Vec<Run> {
-    let plain = graph.clone().without(&Saving::BEYOND_IN_PLACE).plan().expect("a plan");
+    let plain = graph.clone().without(Saving::BEYOND_IN_PLACE).plan().expect("a plan");
     let plain = &plain.training.as_ref().expect("training").placement;
     // What is computed is compared with a run that sums gradients in the same order.
     let kept = graph.clone().without(&[Saving::CheapRecomputation]).plan().expect("a plan");

@@ -122,12 +122,12 @@ fn the_table_of_differences_in_the_measurements() {
         "| network, batch | PyTorch | no saving | gradients that do not exist | every saving |\n|---|---:|---:|---:|---:|\n"
             .to_string();
     let of_values: Vec<Saving> = Saving::BEYOND_IN_PLACE
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|saving| ![Saving::MomentumGradients, Saving::RowTiles].contains(saving))
         .collect();
     for (name, _, graph, peer, _) in peers() {
-        let [none, gradients, every] =
-            [&Saving::BEYOND_IN_PLACE[..], &of_values, &[]].map(|without| peak(&graph, without));
+        let [none, gradients, every] = [Saving::BEYOND_IN_PLACE, &of_values, &[]].map(|without| peak(&graph, without));
         let figures = [peer, none, gradients, every].map(thousands).join(" | ");
         writeln!(table, "| {name}, {} | {figures} |", graph.declared_batch()).unwrap();
     }

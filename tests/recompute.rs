@@ -49,7 +49,7 @@ struct Planning {
 
 impl Planning {
     fn new(graph: Graph) -> Planning {
-        let plain = graph.clone().without(&Saving::BEYOND_IN_PLACE).plan().expect("a plan");
+        let plain = graph.clone().without(Saving::BEYOND_IN_PLACE).plan().expect("a plan");
         let placement = &training(&plain).placement;
         let plans = SHARES.map(|share| {
             let budget = placement.persistent_bytes + placement.transient_bytes() * share / 100;

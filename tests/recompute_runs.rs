@@ -64,7 +64,7 @@ network! {
 
 /// The plan that saves nothing, and those for half of its transient memory and for the least that is reached.
 fn plans(graph: &Graph) -> [Plan; 3] {
-    let plain = graph.clone().without(&Saving::BEYOND_IN_PLACE).plan().expect("a plan");
+    let plain = graph.clone().without(Saving::BEYOND_IN_PLACE).plan().expect("a plan");
     let placement = &plain.training.as_ref().expect("training").placement;
     let half = placement.persistent_bytes + placement.transient_bytes() / 2;
     let [half, least] = [half, 1].map(|budget| graph.clone().budget(budget).recompute().plan().expect("a plan"));

@@ -37,14 +37,10 @@ impl Saving {
     ];
 
     /// All but writing in place, which is customary elsewhere too: what a plain step does without.
-    pub const BEYOND_IN_PLACE: [Saving; 6] = [
-        Saving::MomentumGradients,
-        Saving::RowTiles,
-        Saving::SlicedLoss,
-        Saving::CheapRecomputation,
-        Saving::StepOrder,
-        Saving::ConcatInPlace,
-    ];
+    pub const BEYOND_IN_PLACE: &[Saving] = match Saving::ALL.split_last() {
+        Some((Saving::InPlace, others)) => others,
+        _ => panic!("writing in place is the last of them"),
+    };
 
     /// Its name in `#[without(..)]`.
     pub const fn name(self) -> &'static str {
