@@ -274,12 +274,18 @@ proptest! {
         let is_sliced = steps.iter().any(|step| matches!(step.kind, StepKind::SlicedLoss { .. }));
         prop_assert!(is_sliced);
         let alone = || Cpu::with_threads(1).unwrap();
-        let runs = [&whole, &sliced].map(|plan| train_tensors(plan, alone(), 2));
-        let (part, name) = difference(&runs[0], &runs[1]);
-        // The first loss is that of the same weights. After it, rounding goes through sums over as many as 1,560 classes.
-        let first = difference(&runs[0][..1], &runs[1][..1]).0;
-        prop_assert!(first <= 1e-6, "the first loss differs by {first} of it");
-        prop_assert!(part <= 1e-5, "`{name}` differs by {part} of its largest value");
+        // What one step makes of the same weights: the loss, and the parameters.
+        let step = [&whole, &sliced].map(|plan| {
+            let mut tensors = train_tensors(plan, alone(), 1);
+            tensors.retain(|(name, _)| !name.starts_with("output"));
+            tensors
+        });
+        let (part, name) = difference(&step[0], &step[1]);
+        prop_assert!(part <= 1e-6, "after a step, `{name}` differs by {part} of its largest value");
+        // From then on the weights are others by that, and an output is the sum of as many as 5,000 of them.
+        let steps = [&whole, &sliced].map(|plan| train_tensors(plan, alone(), 2));
+        let (part, name) = difference(&steps[0], &steps[1]);
+        prop_assert!(part <= 1e-5, "after two steps, `{name}` differs by {part} of its largest value");
         let saved = train_plan(&sliced, Poisoned::new(alone()), 4);
         prop_assert_eq!(&saved, &train_plan(&sliced, Apart::new(alone()), 4), "apart");
         prop_assert_eq!(&saved, &train_plan(&sliced, Cpu::with_threads(3).unwrap(), 4), "with three threads");
