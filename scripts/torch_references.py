@@ -324,7 +324,11 @@ def large():
     yield case("pointwise", "conv2d", [70, 13, 17], out_channels=40, kernel=1, bias=False)
     yield case("depthwise", "conv2d", [70, 19, 17], out_channels=70, kernel=5, padding=2, groups=70)
     yield case("groups_stride", "conv2d", [24, 41, 33], out_channels=40, kernel=3, stride=2, groups=4)
+    # Enough channels, maps and positions for Winograd's algorithm.
+    yield case("many_channels", "conv2d", [68, 9, 10], batch=2, out_channels=34, kernel=3, padding=1)
+    yield case("many_channels_groups", "conv2d", [64, 8, 11], batch=2, out_channels=70, kernel=3, groups=2, bias=False)
     yield case("plain", "conv_transpose2d", [24, 15, 17], out_channels=10, kernel=4, stride=2, padding=1)
+    yield case("many_channels", "conv_transpose2d", [34, 9, 8], batch=2, out_channels=36, kernel=3, padding=1)
     yield case("vector", "batchnorm1d", [300], batch=70)
     yield case("plain", "batchnorm2d", [70, 17, 13], batch=4)
     yield case("rows", "layernorm", [300, 70])

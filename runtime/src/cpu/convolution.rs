@@ -23,7 +23,7 @@ use super::product::{
     product_in_parts, transpose, transpose_tile,
 };
 use super::step::Image;
-use super::{depthwise, direct, parallel, vector};
+use super::{depthwise, direct, parallel, vector, winograd};
 
 /// The sizes of a convolution.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +156,8 @@ pub fn correlate(g: &Geometry, image: Image, kernel: &[f32], map: &mut [f32], st
 fn multiply(target: Target<Places>, kernel: &Kernel, columns: &Columns, rows: usize) {
     if direct::suits(rows, columns) {
         direct::correlate(&target, kernel, columns);
+    } else if winograd::suits(rows, kernel, columns) {
+        winograd::correlate(&target, kernel, columns);
     } else {
         product(target, kernel, columns);
     }
@@ -495,16 +497,16 @@ impl Right for Columns<'_> {
 
 /// A kernel from the side of its rows: a row for each channel of the result, a column for each channel and tap of the
 /// source.
-struct Kernel<'a> {
-    grid: &'a Grid,
-    elements: &'a [f32],
-    rows: usize,
+pub struct Kernel<'a> {
+    pub grid: &'a Grid,
+    pub elements: &'a [f32],
+    pub rows: usize,
     channels: usize,
     /// Elements from row to row, and from channel to channel.
-    row: usize,
-    channel: usize,
+    pub row: usize,
+    pub channel: usize,
     /// Taps of the window, and those in a row of it.
-    taps: usize,
+    pub taps: usize,
     width: usize,
 }
 
@@ -555,7 +557,7 @@ impl Left for Kernel<'_> {
 
 impl Kernel<'_> {
     /// Whether no tap is left out.
-    fn has_all_taps(&self) -> bool {
+    pub fn has_all_taps(&self) -> bool {
         let Grid { y, x, .. } = self.grid;
         (self.grid.taps(), x.taps) == (self.taps, self.width)
             && [x.tap, y.tap] == [0, 0]
@@ -605,16 +607,23 @@ mod tests {
     /// All three products against plain loops: few maps, which are done without columns, and many; added to what is there.
     #[test]
     fn products_are_sums_over_taps() {
-        let samples = if cfg!(miri) { 2 } else { 19 };
-        for (groups, channels, maps, size, kernel, stride, padding, dilation) in [
-            (1, 1, 6, [9, 12], [5, 5], [1, 1], [2, 2], [1, 1]),
-            (1, 6, 14, [14, 14], [5, 5], [1, 1], [0, 0], [1, 1]),
-            (2, 3, 4, [5, 17], [3, 2], [1, 1], [1, 3], [2, 1]),
-            (1, 2, 5, [1, 40], [1, 7], [1, 1], [0, 9], [1, 3]),
-            (1, 3, 33, [6, 11], [3, 3], [1, 1], [1, 1], [1, 1]),
-            (1, 3, 5, [9, 21], [3, 3], [2, 2], [1, 1], [1, 1]),
-            (1, 2, 5, [8, 36], [2, 4], [1, 3], [0, 2], [1, 1]),
+        let many = if cfg!(miri) { 2 } else { 19 };
+        for (samples, groups, channels, maps, size, kernel, stride, padding, dilation) in [
+            (many, 1, 1, 6, [9, 12], [5, 5], [1, 1], [2, 2], [1, 1]),
+            (many, 1, 6, 14, [14, 14], [5, 5], [1, 1], [0, 0], [1, 1]),
+            (many, 2, 3, 4, [5, 17], [3, 2], [1, 1], [1, 3], [2, 1]),
+            (many, 1, 2, 5, [1, 40], [1, 7], [1, 1], [0, 9], [1, 3]),
+            (many, 1, 3, 33, [6, 11], [3, 3], [1, 1], [1, 1], [1, 1]),
+            (many, 1, 3, 5, [9, 21], [3, 3], [2, 2], [1, 1], [1, 1]),
+            (many, 1, 2, 5, [8, 36], [2, 4], [1, 3], [0, 2], [1, 1]),
+            // By the algorithm of Winograd: more channels, maps and tiles than are handled at a time, and odd ones.
+            (3, 1, 67, 79, [7, 14], [3, 3], [1, 1], [1, 1], [1, 1]),
+            (2, 2, 33, 32, [14, 9], [3, 3], [1, 1], [0, 1], [1, 1]),
+            (1, 1, 32, 66, [8, 211], [3, 3], [1, 1], [2, 0], [1, 1]),
         ] {
+            if samples < many && cfg!(miri) {
+                continue;
+            }
             let count = |axis: usize| {
                 let reach: usize = (kernel[axis] - 1) * dilation[axis] + 1;
                 (size[axis] + 2 * padding[axis] - reach) / stride[axis] + 1

@@ -60,27 +60,52 @@ impl Panel<'static> {
 /// `rows` has as many columns as the panel rows, and all elements of both are readable; of the panel, those of the second half
 /// only where `width` is more than [`LANES`].
 pub unsafe fn multiply(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
+    // SAFETY: as the caller promised; a tile has room for all.
+    unsafe { multiply_onto(rows, panel, width, onto(tile)) }
+}
+
+/// Where sums go: rows of [`WIDTH`] elements, of which the second half is written only where it is asked for.
+#[derive(Clone, Copy)]
+pub struct Sums {
+    /// The first element.
+    pub start: *mut f32,
+    /// Elements from row to row.
+    pub row: usize,
+    /// Whether they are added to what is there.
+    pub adds: bool,
+}
+
+/// A tile as a place for sums.
+fn onto(tile: &mut Tile) -> Sums {
+    Sums { start: tile.as_mut_ptr().cast(), row: WIDTH, adds: false }
+}
+
+/// As [`multiply`], with the sums at another place.
+///
+/// # Safety
+/// As [`multiply`]; and the sums' rows may be written, as far as `width` asks for them, and read where they are added to.
+pub unsafe fn multiply_onto(rows: Rows, panel: Panel, width: usize, sums: Sums) {
     debug_assert!((1..=HEIGHT).contains(&rows.count));
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has the instructions; the caller promised the rest.
-            return unsafe { x86::multiply_avx512(rows, panel, width, tile) };
+            return unsafe { x86::multiply_avx512(rows, panel, width, sums) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: as above.
-            return unsafe { x86::multiply_avx2(rows, panel, width, tile) };
+            return unsafe { x86::multiply_avx2(rows, panel, width, sums) };
         }
     }
     // SAFETY: as the caller promised.
-    unsafe { multiply_portably(rows, panel, width, tile) }
+    unsafe { multiply_portably(rows, panel, width, sums) }
 }
 
 /// For processors without a kernel of their own: left to the compiler.
-unsafe fn multiply_portably(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
-    for (i, sums) in tile[..rows.count].iter_mut().enumerate() {
-        for (half, sums) in panel.halves.iter().zip(sums.chunks_exact_mut(LANES)).take(width.div_ceil(LANES)) {
-            sums.fill(0.0);
+unsafe fn multiply_portably(rows: Rows, panel: Panel, width: usize, to: Sums) {
+    for i in 0..rows.count {
+        for (half, first) in panel.halves.iter().zip([0, LANES]).take(width.div_ceil(LANES)) {
+            let mut sums = [0.0; LANES];
             for (k, offset) in panel.rows.iter().enumerate() {
                 // SAFETY: within the rows and the panel, as the caller promised.
                 let (x, row) = unsafe {
@@ -88,6 +113,8 @@ unsafe fn multiply_portably(rows: Rows, panel: Panel, width: usize, tile: &mut T
                 };
                 sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y);
             }
+            // SAFETY: as the caller promised.
+            unsafe { store(to.start.add(i * to.row + first), 1, &sums, to.adds) };
         }
     }
 }
@@ -138,13 +165,13 @@ pub fn transpose(rows: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86 {
     use std::arch::x86_64::{
-        __m128, __m512, _MM_TRANSPOSE4_PS, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
-        _mm256_storeu_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
-        _mm512_maskz_loadu_ps, _mm512_permutexvar_ps, _mm512_set_epi32, _mm512_set1_epi32, _mm512_set1_ps,
-        _mm512_setzero_ps, _mm512_storeu_ps,
+        __m128, __m512, _MM_TRANSPOSE4_PS, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
+        _mm256_setzero_ps, _mm256_storeu_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
+        _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_permutexvar_ps, _mm512_set_epi32, _mm512_set1_epi32,
+        _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
     };
 
-    use super::{HEIGHT, LANES, Panel, Rows, Tile, WIDTH, spread};
+    use super::{HEIGHT, LANES, Panel, Rows, Sums, spread};
 
     /// In the registers that every processor of this kind has.
     #[inline]
@@ -162,42 +189,43 @@ mod x86 {
     /// # Safety
     /// As [`multiply`](super::multiply).
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn multiply_avx512(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
+    pub unsafe fn multiply_avx512(rows: Rows, panel: Panel, width: usize, sums: Sums) {
         // SAFETY: as the caller promised.
         unsafe {
             if width > LANES {
-                columns_avx512::<2>(rows, panel, tile);
+                columns_avx512::<2>(rows, panel, sums);
             } else {
-                columns_avx512::<1>(rows, panel, tile);
+                columns_avx512::<1>(rows, panel, sums);
             }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn columns_avx512<const V: usize>(rows: Rows, panel: Panel, tile: &mut Tile) {
+    unsafe fn columns_avx512<const V: usize>(rows: Rows, panel: Panel, sums: Sums) {
         // SAFETY: as the caller promised; one row more or less is one loop of the same kind.
         unsafe {
             match rows.count {
-                12 => rows_avx512::<12, V>(rows, panel, tile),
-                11 => rows_avx512::<11, V>(rows, panel, tile),
-                10 => rows_avx512::<10, V>(rows, panel, tile),
-                9 => rows_avx512::<9, V>(rows, panel, tile),
-                8 => rows_avx512::<8, V>(rows, panel, tile),
-                7 => rows_avx512::<7, V>(rows, panel, tile),
-                6 => rows_avx512::<6, V>(rows, panel, tile),
-                5 => rows_avx512::<5, V>(rows, panel, tile),
-                4 => rows_avx512::<4, V>(rows, panel, tile),
-                3 => rows_avx512::<3, V>(rows, panel, tile),
-                2 => rows_avx512::<2, V>(rows, panel, tile),
-                _ => rows_avx512::<1, V>(rows, panel, tile),
+                12 => rows_avx512::<12, V>(rows, panel, sums),
+                11 => rows_avx512::<11, V>(rows, panel, sums),
+                10 => rows_avx512::<10, V>(rows, panel, sums),
+                9 => rows_avx512::<9, V>(rows, panel, sums),
+                8 => rows_avx512::<8, V>(rows, panel, sums),
+                7 => rows_avx512::<7, V>(rows, panel, sums),
+                6 => rows_avx512::<6, V>(rows, panel, sums),
+                5 => rows_avx512::<5, V>(rows, panel, sums),
+                4 => rows_avx512::<4, V>(rows, panel, sums),
+                3 => rows_avx512::<3, V>(rows, panel, sums),
+                2 => rows_avx512::<2, V>(rows, panel, sums),
+                _ => rows_avx512::<1, V>(rows, panel, sums),
             }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn rows_avx512<const R: usize, const V: usize>(rows: Rows, panel: Panel, tile: &mut Tile) {
+    unsafe fn rows_avx512<const R: usize, const V: usize>(rows: Rows, panel: Panel, to: Sums) {
+        let adds = to.adds;
         let mut sums = [[_mm512_setzero_ps(); V]; R];
         let mut x = rows.start;
         for offset in panel.rows {
@@ -216,10 +244,16 @@ mod x86 {
             }
             x = x.wrapping_add(rows.column);
         }
-        for (row, sums) in tile.iter_mut().zip(sums) {
-            for (part, sum) in row.chunks_exact_mut(16).zip(sums) {
-                // SAFETY: the part has 16 elements.
-                unsafe { _mm512_storeu_ps(part.as_mut_ptr(), sum) };
+        for (i, sums) in sums.into_iter().enumerate() {
+            for (j, mut sum) in sums.into_iter().enumerate() {
+                // SAFETY: the vector may be written, and read where it is added to, as the caller promised.
+                unsafe {
+                    let to = to.start.add(i * to.row + j * LANES);
+                    if adds {
+                        sum = _mm512_add_ps(sum, _mm512_loadu_ps(to));
+                    }
+                    _mm512_storeu_ps(to, sum);
+                }
             }
         }
     }
@@ -271,21 +305,22 @@ mod x86 {
     /// # Safety
     /// As [`multiply`](super::multiply).
     #[target_feature(enable = "avx2,fma")]
-    pub unsafe fn multiply_avx2(rows: Rows, panel: Panel, width: usize, tile: &mut Tile) {
+    pub unsafe fn multiply_avx2(rows: Rows, panel: Panel, width: usize, sums: Sums) {
         const _: () = assert!(HEIGHT.is_multiple_of(6));
         for first in (0..rows.count).step_by(6) {
             let part =
                 Rows { start: rows.start.wrapping_add(first * rows.row), count: (rows.count - first).min(6), ..rows };
             for (half, i) in panel.halves.into_iter().zip([0, LANES]).take(width.div_ceil(LANES)) {
+                let sums = Sums { start: sums.start.wrapping_add(first * sums.row + i), ..sums };
                 // SAFETY: as the caller promised, for these rows and columns.
                 unsafe {
                     match part.count {
-                        6 => rows_avx2::<6>(part, half, panel.rows, &mut tile[first..], i),
-                        5 => rows_avx2::<5>(part, half, panel.rows, &mut tile[first..], i),
-                        4 => rows_avx2::<4>(part, half, panel.rows, &mut tile[first..], i),
-                        3 => rows_avx2::<3>(part, half, panel.rows, &mut tile[first..], i),
-                        2 => rows_avx2::<2>(part, half, panel.rows, &mut tile[first..], i),
-                        _ => rows_avx2::<1>(part, half, panel.rows, &mut tile[first..], i),
+                        6 => rows_avx2::<6>(part, half, panel.rows, sums),
+                        5 => rows_avx2::<5>(part, half, panel.rows, sums),
+                        4 => rows_avx2::<4>(part, half, panel.rows, sums),
+                        3 => rows_avx2::<3>(part, half, panel.rows, sums),
+                        2 => rows_avx2::<2>(part, half, panel.rows, sums),
+                        _ => rows_avx2::<1>(part, half, panel.rows, sums),
                     }
                 }
             }
@@ -294,13 +329,8 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn rows_avx2<const R: usize>(
-        rows: Rows,
-        panel: *const f32,
-        offsets: &[usize],
-        tile: &mut [[f32; WIDTH]],
-        first: usize,
-    ) {
+    unsafe fn rows_avx2<const R: usize>(rows: Rows, panel: *const f32, offsets: &[usize], to: Sums) {
+        let adds = to.adds;
         let mut sums = [[_mm256_setzero_ps(); 2]; R];
         let mut x = rows.start;
         for offset in offsets {
@@ -316,12 +346,16 @@ mod x86 {
             }
             x = x.wrapping_add(rows.column);
         }
-        for (row, [sum0, sum1]) in tile.iter_mut().zip(sums) {
-            let (low, high) = row[first..first + LANES].split_at_mut(8);
-            // SAFETY: both halves have 8 elements.
-            unsafe {
-                _mm256_storeu_ps(low.as_mut_ptr(), sum0);
-                _mm256_storeu_ps(high.as_mut_ptr(), sum1);
+        for (i, sums) in sums.into_iter().enumerate() {
+            for (j, mut sum) in sums.into_iter().enumerate() {
+                // SAFETY: half of the vector may be written, and read where it is added to, as the caller promised.
+                unsafe {
+                    let to = to.start.add(i * to.row + j * 8);
+                    if adds {
+                        sum = _mm256_add_ps(sum, _mm256_loadu_ps(to));
+                    }
+                    _mm256_storeu_ps(to, sum);
+                }
             }
         }
     }
@@ -372,7 +406,7 @@ mod tests {
             let rows = Rows { start: left.as_ptr(), count, row: depth, column: 1 };
             let mut expected = [[0.0; WIDTH]; HEIGHT];
             // SAFETY: both slices have that many elements.
-            unsafe { multiply_portably(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, &mut expected) };
+            unsafe { multiply_portably(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, onto(&mut expected)) };
             let check = |tile: Tile, width: usize| {
                 for (row, expected) in tile.iter().zip(&expected) {
                     let mut pairs = row.iter().zip(expected).take(width);
@@ -389,7 +423,7 @@ mod tests {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 let mut tile = [[0.0; WIDTH]; HEIGHT];
                 // SAFETY: as above, and the processor has the instructions.
-                unsafe { x86::multiply_avx2(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, &mut tile) };
+                unsafe { x86::multiply_avx2(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, onto(&mut tile)) };
                 check(tile, WIDTH);
             }
         }

@@ -42,6 +42,7 @@ mod step;
 mod sums;
 mod upsample;
 mod vector;
+mod winograd;
 
 use std::ops::Range;
 

@@ -581,6 +581,27 @@ impl<P: Place> Target<'_, P> {
     }
 }
 
+impl<P: Place> Target<'_, P> {
+    /// Writes sums in columns from `first` on, which are neighbours in memory, added to what the target says.
+    ///
+    /// # Safety
+    /// Nobody else writes the row in these columns.
+    #[inline(always)]
+    pub unsafe fn store_line(&self, row: usize, first: usize, sums: &[f32]) {
+        let mut offset = [0];
+        self.place.offsets(first..first + 1, &mut offset);
+        let at = row * self.row + offset[0];
+        assert!(row < self.rows && at + sums.len() <= self.length, "the result ends outside of its elements");
+        // SAFETY: within the elements, as was checked, and this caller's.
+        let to = unsafe { std::slice::from_raw_parts_mut(self.elements.add(at), sums.len()) };
+        match self.start {
+            Start::Zero => to.copy_from_slice(sums),
+            Start::Target => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
+            Start::Bias(bias) => to.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum + bias[row]),
+        }
+    }
+}
+
 /// The columns of a panel in the result, in segments of even steps.
 #[derive(Clone, Copy, Default)]
 struct Segments {

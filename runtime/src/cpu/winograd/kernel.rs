@@ -1,0 +1,184 @@
+//! The kernel, transformed: `G g G^T`.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::super::convolution::Kernel;
+use super::super::correlation::{Axis, Grid};
+use super::super::microkernel::LANES;
+use super::super::vector::{Wide, run_wide};
+use super::{DEPTH, KERNEL, PATCH, TAPS, Transformed};
+
+const ALL: usize = TAPS * TAPS;
+
+/// Lays out the kernel of some maps in some channels, and says how far apart rows (maps) and columns (channels) are. Neighbours
+/// in the kernel are neighbours here, so that it is read along.
+pub fn transform(kernel: &Kernel, maps: Range<usize>, channels: Range<usize>, to: &mut Transformed) -> [usize; 2] {
+    let Grid { y, x, .. } = kernel.grid;
+    // Along an axis that is walked backwards, the first tap is the last of the patch.
+    let place = |axis: &Axis, tap: usize| if axis.shift < 0 { TAPS - 1 - tap } else { tap };
+    let places = std::array::from_fn(|tap| place(y, tap / TAPS) * TAPS + place(x, tap % TAPS));
+    let [mut outer, mut inner] = [(maps, kernel.row), (channels, kernel.channel)];
+    let along_channels = kernel.channel <= kernel.row;
+    if !along_channels {
+        (outer, inner) = (inner, outer);
+    }
+    let apart = if along_channels { DEPTH } else { LANES };
+    for (i, number) in outer.0.enumerate() {
+        for first in inner.0.clone().step_by(LANES) {
+            let elements = &kernel.elements[number * outer.1 + first * inner.1..];
+            let count = LANES.min(inner.0.end - first);
+            let to = &mut to[i * apart + first - inner.0.start..];
+            transform_lines(Transform { elements, line: inner.1, count, places: &places, to });
+        }
+    }
+    if along_channels { [apart, 1] } else { [1, apart] }
+}
+
+/// Up to [`LANES`] lines of taps, which are `line` elements apart.
+struct Transform<'r, 'a> {
+    elements: &'a [f32],
+    line: usize,
+    count: usize,
+    /// Where each tap is in the patch.
+    places: &'a [usize; ALL],
+    to: &'r mut [MaybeUninit<f32>],
+}
+
+fn transform_lines(lines: Transform) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the instructions.
+        return unsafe { x86::transform(lines) };
+    }
+    run_wide(lines);
+}
+
+/// The way for any processor.
+impl Wide for Transform<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut taps = [[0.0; LANES]; ALL];
+        self.load(&mut taps);
+        let mut columns = [[[0.0; LANES]; PATCH]; TAPS];
+        for (j, column) in columns.iter_mut().enumerate() {
+            *column = transform_taps([&taps[j], &taps[TAPS + j], &taps[2 * TAPS + j]]);
+        }
+        let [a, b, c] = &columns;
+        for row in 0..PATCH {
+            for (column, numbers) in transform_taps([&a[row], &b[row], &c[row]]).iter().enumerate() {
+                self.to[(row * PATCH + column) * KERNEL..][..LANES].write_copy_of_slice(numbers);
+            }
+        }
+    }
+}
+
+impl Transform<'_, '_> {
+    fn check(&self) {
+        assert!((self.count - 1) * self.line + ALL <= self.elements.len(), "the last line is outside");
+    }
+
+    /// The taps at their places in the patch, a line a lane.
+    #[inline(always)]
+    fn load(&self, taps: &mut [[f32; LANES]; ALL]) {
+        self.check();
+        for (tap, place) in self.places.iter().enumerate() {
+            for (lane, to) in taps[*place][..self.count].iter_mut().enumerate() {
+                // SAFETY: no further than the last line, as was checked.
+                *to = unsafe { *self.elements.get_unchecked(lane * self.line + tap) };
+            }
+        }
+    }
+}
+
+/// `G g`, a lane at a time.
+#[inline(always)]
+fn transform_taps([a, b, c]: [&[f32; LANES]; TAPS]) -> [[f32; LANES]; PATCH] {
+    let mut numbers = [*a, [0.0; LANES], [0.0; LANES], *c];
+    for i in 0..LANES {
+        let (outer, inner) = (0.5 * (a[i] + c[i]), 0.5 * b[i]);
+        numbers[1][i] = outer + inner;
+        numbers[2][i] = outer - inner;
+    }
+    numbers
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86 {
+    use std::arch::x86_64::{
+        __m512, _mm_loadu_ps, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps128_ps512,
+        _mm512_insertf32x4, _mm512_mul_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps, _mm512_sub_ps,
+        _mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps,
+    };
+
+    use super::{ALL, KERNEL, LANES, PATCH, TAPS, Transform};
+
+    /// Taps that are loaded at once.
+    const SIDE: usize = 4;
+
+    #[target_feature(enable = "avx512f")]
+    pub fn transform(lines: Transform) {
+        lines.check();
+        assert!((PATCH * PATCH - 1) * KERNEL + LANES <= lines.to.len(), "the kernel ends outside of the room");
+        let mut taps = [_mm512_setzero_ps(); ALL];
+        // The last tap comes with three that are there already.
+        for first in [0, SIDE, ALL - SIDE] {
+            // SAFETY: the taps are in the lines, which were checked.
+            let four = unsafe { load(&lines, first) };
+            for (tap, lanes) in (first..).zip(four) {
+                taps[lines.places[tap]] = lanes;
+            }
+        }
+        let [a, b, c, d, e, f, g, h, i] = taps;
+        let [left, middle, right] = [transform_taps([a, d, g]), transform_taps([b, e, h]), transform_taps([c, f, i])];
+        let to = lines.to.as_mut_ptr().cast::<f32>();
+        for (row, ((left, middle), right)) in left.into_iter().zip(middle).zip(right).enumerate() {
+            for (column, numbers) in transform_taps([left, middle, right]).into_iter().enumerate() {
+                // SAFETY: up to the last number, which is in the room, as was checked.
+                unsafe { _mm512_storeu_ps(to.add((row * PATCH + column) * KERNEL), numbers) };
+            }
+        }
+    }
+
+    /// Some neighbouring taps of all lines, a line a lane. Lanes after the last line have those of the first.
+    ///
+    /// # Safety
+    /// All lines have these taps.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(lines: &Transform, first: usize) -> [__m512; SIDE] {
+        let four = |line: usize| {
+            let line = if line < lines.count { line } else { 0 };
+            // SAFETY: as the caller promised.
+            unsafe { _mm_loadu_ps(lines.elements.as_ptr().add(line * lines.line + first)) }
+        };
+        // Four lines in each, four apart: a square of lines and taps in each quarter of the vectors.
+        let row = |line: usize| {
+            let row = _mm512_castps128_ps512(four(line));
+            let row = _mm512_insertf32x4::<1>(row, four(line + SIDE));
+            let row = _mm512_insertf32x4::<2>(row, four(line + 2 * SIDE));
+            _mm512_insertf32x4::<3>(row, four(line + 3 * SIDE))
+        };
+        let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+        let low = |x, y| _mm512_castps_pd(_mm512_unpacklo_ps(x, y));
+        let high = |x, y| _mm512_castps_pd(_mm512_unpackhi_ps(x, y));
+        let (ab, cd) = (low(a, b), low(c, d));
+        let (ab_high, cd_high) = (high(a, b), high(c, d));
+        [
+            _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)),
+            _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)),
+            _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, cd_high)),
+            _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, cd_high)),
+        ]
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn transform_taps([a, b, c]: [__m512; TAPS]) -> [__m512; PATCH] {
+        let half = _mm512_set1_ps(0.5);
+        let (outer, inner) = (_mm512_mul_ps(half, _mm512_add_ps(a, c)), _mm512_mul_ps(half, b));
+        [a, _mm512_add_ps(outer, inner), _mm512_sub_ps(outer, inner), c]
+    }
+}
