@@ -7,10 +7,15 @@ use common::{Batch, network, recipes, train, train_plan, train_tensors};
 use plimsoll_plan::footprint::Footprint;
 use plimsoll_plan::graph::{Budget, Graph, GraphBuilder, Training, ValueId};
 use plimsoll_plan::layers::Layer;
+use plimsoll_plan::layers::activation::Activation;
+use plimsoll_plan::layers::arithmetic::{Affine, Arithmetic};
+use plimsoll_plan::layers::batchnorm::BatchNorm;
+use plimsoll_plan::layers::concat::Concat;
 use plimsoll_plan::layers::conv::Conv;
 use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::layers::scale::Scale;
+use plimsoll_plan::layers::view::View;
 use plimsoll_plan::layers::window::Window;
 use plimsoll_plan::losses::Loss;
 use plimsoll_plan::lower::Facts;
@@ -183,6 +188,63 @@ fn convolutions_by_rows_change_nothing() {
     assert_eq!([0, 1, 2, 3].map(rows), [64, 64, 64, 72]);
     let device = || Cpu::with_threads(2).unwrap();
     assert_eq!(train_plan(&plain, device(), 3), train_plan(&thorough, Poisoned::new(device()), 3));
+}
+
+/// Layers with enough channels for Winograd's algorithm, and each that an activation in place is done with: at once with its
+/// layer, by itself (where memory is poisoned between steps), with every buffer apart and with other numbers of threads, the
+/// bits are the same. So they are where a concat's parts are convolved as they lie.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn activations_change_nothing_by_being_done_at_once() {
+    let window =
+        |kernel: u64| Window { kernel: [kernel; 2], stride: [1, 1], padding: [kernel / 2; 2], dilation: [1, 1] };
+    let conv = |out_channels, kernel, groups| {
+        Layer::Conv(Conv { axes: 2, out_channels, window: window(kernel), groups, bias: true })
+    };
+    let norm = || Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-5, momentum: 0.1, affine: true });
+    let (relu, relu6) = (|| Layer::Activation(Activation::Relu), || Layer::Activation(Activation::Relu6));
+    let mut builder = GraphBuilder::new("Activations");
+    let x = builder.input("x", DType::F32, &[3, 9, 10]).unwrap();
+    let mut count = 0;
+    let mut call = |layer: Layer, inputs: &[ValueId]| {
+        count += 1;
+        let member = builder.member(&format!("layer{count}"), layer, false);
+        builder.call(member, inputs).unwrap()
+    };
+    // Few maps, each a group, many, and one tap.
+    let mut y = x;
+    for (layer, activation) in [
+        (conv(6, 5, 1), relu()),
+        (conv(6, 3, 6), relu6()),
+        (conv(40, 3, 1), relu()),
+        (conv(50, 3, 1), relu6()),
+        (norm(), relu()),
+        (conv(40, 1, 1), relu6()),
+        (Layer::Affine(Affine { mul: 3.0, add: 0.5 }), relu6()),
+    ] {
+        y = call(layer, &[y]);
+        y = call(activation, &[y]);
+    }
+    let side = call(conv(40, 3, 1), &[y]);
+    let sum = call(Layer::Arithmetic(Arithmetic::Add), &[y, side]);
+    let sum = call(relu(), &[sum]);
+    let both = call(Layer::Concat(Concat { axis: 0 }), &[sum, side]);
+    let both = call(conv(33, 3, 1), &[both]);
+    let both = call(norm(), &[both]);
+    let both = call(relu(), &[both]);
+    let flat = call(Layer::View(View::Flatten { start_axis: 0 }), &[both]);
+    let y = call(Layer::Linear(Linear { out_features: 3, bias: true }), &[flat]);
+    let training =
+        Training { batch: 2, optimizer: common::optimizer(0), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
+    let alone = || Cpu::with_threads(1).unwrap();
+    let [plain, thorough] = plain_and_thorough(&graph);
+    let bits = train_plan(&plain, alone(), 4);
+    for (name, plan) in [("plain", &plain), ("with savings", &thorough)] {
+        assert_eq!(bits, train_plan(plan, Cpu::with_threads(3).unwrap(), 4), "{name}, three threads");
+        assert_eq!(bits, train_plan(plan, Poisoned::new(alone()), 4), "{name}, with poison");
+        assert_eq!(bits, train_plan(plan, Apart::new(alone()), 4), "{name}, apart");
+    }
 }
 
 /// A network that ends with many classes.

@@ -7,8 +7,8 @@ use super::step::Step;
 
 /// The outputs.
 pub fn forward(layer: &Affine, step: &Step) {
-    let (mul, add) = (layer.mul as f32, layer.add as f32);
-    step.pair(Role::Input(0), Role::Output).par_map(|x| mul * x + add);
+    let (mul, add, bounds) = (layer.mul as f32, layer.add as f32, step.bounds());
+    step.pair(Role::Input(0), Role::Output).par_map(|x| bounds.at(mul * x + add));
 }
 
 /// `dx = mul dy`.

@@ -12,10 +12,11 @@ use super::sums::{dot, sum};
 
 /// `y = a op b`.
 pub fn forward(layer: Arithmetic, step: &Step) {
+    let bounds = step.bounds();
     match layer {
-        Arithmetic::Add => apply(step, |a, b| a + b),
-        Arithmetic::Sub => apply(step, |a, b| a - b),
-        Arithmetic::Mul => apply(step, |a, b| a * b),
+        Arithmetic::Add => apply(step, |a, b| bounds.at(a + b)),
+        Arithmetic::Sub => apply(step, |a, b| bounds.at(a - b)),
+        Arithmetic::Mul => apply(step, |a, b| bounds.at(a * b)),
     }
 }
 

@@ -79,12 +79,13 @@ fn for_each_part(step: &Step, mut work: impl FnMut(usize, Channels, &mut Pair, [
 
 /// The outputs by the line of each channel.
 fn map(step: &Step, line: impl Fn(usize) -> Line + Sync + Send) {
+    let bounds = step.bounds();
     for_each_part(step, |before, own, pair, lies| {
         // Nothing is kept of a channel, in as many places as there are channels.
         own.blocks(pair, lies, 0, &mut vec![(); own.count], |_, block, _| {
             block.map(|channel| {
                 let line = line(before + channel);
-                move |x| line.at(x)
+                move |x| bounds.at(line.at(x))
             });
         });
     });
@@ -94,7 +95,7 @@ fn map(step: &Step, line: impl Fn(usize) -> Line + Sync + Send) {
 const BLOCK: usize = 512;
 
 fn train(layer: &BatchNorm, step: &Step) {
-    let tensors = Tensors::of(layer, step);
+    let (tensors, bounds) = (Tensors::of(layer, step), step.bounds());
     // They move once for each batch: not when the layer runs again.
     let mut running = step.write_if::<f32>(tensors.running_mean).zip(step.write_if::<f32>(tensors.running_var));
     let mut saved = step.write_if::<f32>(Role::Saved(0)).zip(step.write_if::<f32>(Role::Saved(1)));
@@ -116,7 +117,7 @@ fn train(layer: &BatchNorm, step: &Step) {
                 block.map(|channel| {
                     let [mean, variance] = statistics[channel - first];
                     let line = tensors.line(before + channel, Moments::new(mean, variance, layer.eps).rounded());
-                    move |x| line.at(x)
+                    move |x| bounds.at(line.at(x))
                 });
             });
             for (channel, &[mean, variance]) in (before + first..).zip(&*statistics) {

@@ -17,7 +17,7 @@ pub fn forward(layer: &Conv, step: &Step) {
     let g = geometry(layer, step);
     let y = step.write(Role::Output);
     let start = if layer.bias { Start::Bias(step.read(Role::Parameter(1))) } else { Start::Zero };
-    correlate(&g, step.read_image().image(), step.read(Role::Parameter(0)), y, start);
+    correlate(&g, step.read_image().image(), step.read(Role::Parameter(0)), y, start, step.bounds());
 }
 
 /// The gradients: of weight and bias, or of the input.

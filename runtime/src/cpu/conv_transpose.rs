@@ -3,6 +3,7 @@
 use plimsoll_plan::layers::conv_transpose::ConvTranspose;
 use plimsoll_plan::schedule::{Part, Role};
 
+use super::bounds::Bounds;
 use super::convolution::{Geometry, bias_gradient, correlate, kernel_gradient, spread};
 use super::optimizer;
 use super::product::Start;
@@ -47,7 +48,7 @@ pub fn backward(layer: &ConvTranspose, step: &Step, part: Part) {
         && let Some(dx) = step.write_if(Role::InputGradient(0))
     {
         let start = Start::adding(step.adds(Role::InputGradient(0)));
-        correlate(&g, dy.into(), step.read(Role::Parameter(0)), dx, start);
+        correlate(&g, dy.into(), step.read(Role::Parameter(0)), dx, start, Bounds::NONE);
     }
 }
 

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use plimsoll_plan::layers::window::Window;
 
+use super::bounds::Bounds;
 use super::correlation::{Grid, Run};
 use super::gather::{Pieces, gather};
 use super::microkernel::{HEIGHT, WIDTH};
@@ -120,16 +121,16 @@ impl Geometry {
     }
 }
 
-/// `map = kernel * columns(image)`, added to what `start` says.
-pub fn correlate(g: &Geometry, image: Image, kernel: &[f32], map: &mut [f32], start: Start) {
+/// `map = kernel * columns(image)`, added to what `start` says, within bounds.
+pub fn correlate(g: &Geometry, image: Image, kernel: &[f32], map: &mut [f32], start: Start, bounds: Bounds) {
     if let (true, Image::Whole(image)) = (g.is_depthwise(), image) {
-        return depthwise::correlate(g, image, kernel, map, start);
+        return depthwise::correlate(g, image, kernel, map, start, bounds);
     }
     let samples = map.len() / (g.groups * g.maps * g.positions());
     let grid = Grid::forward(g, samples);
     let start = blank(map, g.positions(), start, grid.taps() == 0);
     if grid.taps() == 0 {
-        return;
+        return parallel::chunks(map, parallel::CHUNK, |_, part| bounds.clamp(part));
     }
     for group in 0..g.groups {
         let kernel = Kernel {
@@ -148,7 +149,7 @@ pub fn correlate(g: &Geometry, image: Image, kernel: &[f32], map: &mut [f32], st
         // SAFETY: results have positions of their own, and maps planes of their own.
         let target =
             unsafe { Target::new(map, [g.maps, grid.results()], g.positions(), places, start.part(group, g.maps)) };
-        multiply(target, &kernel, &columns, g.maps);
+        multiply(target.within(bounds), &kernel, &columns, g.maps);
     }
 }
 
@@ -656,7 +657,7 @@ mod tests {
             for parts in [0, 5] {
                 let mut room = vec![0.0; parts * g.maps * g.rows()];
                 let mut got = expected.each_ref().map(|expected| vec![0.5; expected.len()]);
-                correlate(&g, Image::Whole(&image), &weight, &mut got[0], Start::Target);
+                correlate(&g, Image::Whole(&image), &weight, &mut got[0], Start::Target, Bounds::NONE);
                 spread(&g, &maps, &weight, &mut got[1], Start::Target, 0..g.channels);
                 kernel_gradient(&g, Image::Whole(&image), &maps, 0..g.kernel_rows(), &mut got[2], true, &mut room);
                 for (which, (got, expected)) in got.iter().zip(&expected).enumerate() {

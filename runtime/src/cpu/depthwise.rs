@@ -1,5 +1,6 @@
 //! Convolutions whose groups have one channel each ("depthwise"): plain loops along the rows of the image.
 
+use super::bounds::Bounds;
 use super::convolution::Geometry;
 use super::product::Start;
 use super::{parallel, vector};
@@ -30,7 +31,7 @@ fn spread_run(g: &Geometry, tap: usize, run: Run, values: &[f32], factor: f32, p
 }
 
 /// As [`correlate`](super::convolution::correlate).
-pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], start: Start) {
+pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], start: Start, bounds: Bounds) {
     parallel::chunks(map, g.positions(), |i, map| {
         start.lay(map, i % (g.groups * g.maps));
         let channel = i % (g.groups * g.maps);
@@ -51,6 +52,7 @@ pub fn correlate(g: &Geometry, image: &[f32], kernel: &[f32], map: &mut [f32], s
                 }
             }
         }
+        bounds.clamp(map);
     });
 }
 

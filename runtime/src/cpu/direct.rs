@@ -137,6 +137,9 @@ pub fn correlate<P: Place>(target: &Target<P>, kernel: &impl Left, columns: &Col
                 }
             }
         }
+        let plane = y.count * x.count;
+        // SAFETY: as above.
+        unsafe { target.clamp(0..rows, task * each * plane..samples.min((task + 1) * each) * plane) };
     });
 }
 

@@ -9,6 +9,7 @@ mod activation;
 mod affine;
 mod arithmetic;
 mod batchnorm;
+mod bounds;
 pub(crate) mod broadcast;
 mod channels;
 mod concat;
@@ -53,6 +54,7 @@ use plimsoll_plan::schedule::{Part, Role, StepKind};
 use crate::device::{Arguments, Device};
 use crate::error::Error;
 use crate::program::Program;
+use bounds::Bounds;
 use crew::Crew;
 use memory::Memory;
 use step::{Claims, Step};
@@ -93,10 +95,11 @@ impl Default for Cpu {
 /// The CPU's arena.
 pub struct CpuArena(Memory);
 
-/// A program with the account of slices that its steps hand out.
+/// A program with the account of slices that its steps hand out, and the activations that are done with the steps before them.
 pub struct CpuProgram {
     program: Program,
     claims: Claims,
+    activations: Vec<Option<Bounds>>,
 }
 
 impl AsRef<Program> for CpuProgram {
@@ -120,7 +123,8 @@ impl Device for Cpu {
     fn prepare(&mut self, program: Program) -> Result<CpuProgram, Error> {
         program.check_sound()?;
         let claims = Claims::new(program.regions.len());
-        Ok(CpuProgram { program, claims })
+        let activations = bounds::activations_after(&program);
+        Ok(CpuProgram { program, claims, activations })
     }
 
     fn upload(&mut self, arena: &mut CpuArena, offset: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -140,14 +144,17 @@ impl Device for Cpu {
         steps: Range<usize>,
         arguments: &Arguments,
     ) -> Result<(), Error> {
-        let CpuProgram { program, claims } = program;
+        let CpuProgram { program, claims, activations } = program;
         assert!(arguments.batch <= program.batch, "the batch is larger than planned");
         self.crew.run(|| {
-            for index in steps.clone() {
+            let mut index = steps.start;
+            while index < steps.end {
+                let activation = activations[index].filter(|_| index + 1 < steps.end);
                 // SAFETY: `prepare` checked that operands do not overlap at the planned batch; a smaller one makes them
                 // smaller. That they lie in this arena is checked when they are taken.
                 let step = unsafe { Step::new(program, index, &mut arena.0, claims, arguments) };
-                run_step(&step);
+                run_step(&step.within(activation.unwrap_or(Bounds::NONE)));
+                index += if activation.is_some() { 2 } else { 1 };
             }
         });
         Ok(())

@@ -9,6 +9,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::bounds::Bounds;
 use super::microkernel::{self, HEIGHT, LANES, Panel, Tile, WIDTH, multiply};
 use super::parallel;
 
@@ -305,6 +306,7 @@ pub struct Target<'a, P> {
     row: usize,
     place: P,
     pub start: Start<'a>,
+    bounds: Bounds,
 }
 
 // SAFETY: tasks write different rows or columns, which are different elements.
@@ -338,7 +340,13 @@ impl<'a, P: Place> Target<'a, P> {
         place: P,
         start: Start<'a>,
     ) -> Self {
-        Target { elements: elements.as_mut_ptr(), length: elements.len(), rows, columns, row, place, start }
+        let length = elements.len();
+        Target { elements: elements.as_mut_ptr(), length, rows, columns, row, place, start, bounds: Bounds::NONE }
+    }
+
+    /// The same with its elements clamped at the end.
+    pub fn within(self, bounds: Bounds) -> Self {
+        Target { bounds, ..self }
     }
 }
 
@@ -508,6 +516,8 @@ fn block<P: Place>(
         }
         start = Start::Target;
     }
+    // SAFETY: no other task has these rows and columns.
+    unsafe { target.clamp(rows, columns) };
 }
 
 impl<P: Place> Target<'_, P> {
@@ -582,7 +592,35 @@ impl<P: Place> Target<'_, P> {
 }
 
 impl<P: Place> Target<'_, P> {
-    /// Writes sums in columns from `first` on, which are neighbours in memory, added to what the target says.
+    /// Clamps what is in some rows and columns to the target's bounds.
+    ///
+    /// # Safety
+    /// It was written, and nobody else writes it.
+    pub unsafe fn clamp(&self, rows: Range<usize>, columns: Range<usize>) {
+        if self.bounds == Bounds::NONE {
+            return;
+        }
+        assert!(rows.end <= self.rows && columns.end <= self.columns, "outside of the result");
+        for first in columns.clone().step_by(WIDTH) {
+            let segments = self.segments(first..columns.end.min(first + WIDTH));
+            for row in rows.clone() {
+                for (length, offset) in &segments.parts[..segments.count] {
+                    let (size, step) = match segments.step {
+                        1 => (*length, 1),
+                        step => (1, step),
+                    };
+                    for i in (0..*length).step_by(size) {
+                        let first = row * self.row + offset + i * step;
+                        // SAFETY: within the elements, as `segments` checked, and this caller's.
+                        let elements = unsafe { std::slice::from_raw_parts_mut(self.elements.add(first), size) };
+                        self.bounds.clamp(elements);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes sums in columns from `first` on, which are neighbours in memory, added to what the target says, and clamped.
     ///
     /// # Safety
     /// Nobody else writes the row in these columns.
@@ -594,10 +632,11 @@ impl<P: Place> Target<'_, P> {
         assert!(row < self.rows && at + sums.len() <= self.length, "the result ends outside of its elements");
         // SAFETY: within the elements, as was checked, and this caller's.
         let to = unsafe { std::slice::from_raw_parts_mut(self.elements.add(at), sums.len()) };
+        let lines = to.iter_mut().zip(sums);
         match self.start {
-            Start::Zero => to.copy_from_slice(sums),
-            Start::Target => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
-            Start::Bias(bias) => to.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum + bias[row]),
+            Start::Zero => lines.for_each(|(to, sum)| *to = self.bounds.at(*sum)),
+            Start::Target => lines.for_each(|(to, sum)| *to = self.bounds.at(*to + sum)),
+            Start::Bias(bias) => lines.for_each(|(to, sum)| *to = self.bounds.at(sum + bias[row])),
         }
     }
 }

@@ -13,6 +13,7 @@ use plimsoll_plan::schedule::{Access, Operand, Role, StepKind};
 use plimsoll_plan::shape::ValueType;
 use plimsoll_plan::strategy::concat_in_place::MOST_PARTS;
 
+use super::bounds::Bounds;
 use super::memory::Memory;
 use super::parallel;
 use super::vector::wide;
@@ -43,6 +44,7 @@ pub struct Step<'a> {
     instruction: &'a Instruction,
     arguments: &'a Arguments,
     claims: &'a Claims,
+    bounds: Bounds,
     base: NonNull<u8>,
     length: usize,
     /// The step has the arena to itself.
@@ -66,7 +68,13 @@ impl<'a> Step<'a> {
             claims.0[operand.buffer.index()].set(Claim::Free);
         }
         let length = arena.bytes().len();
-        Step { program, instruction, arguments, claims, base: arena.base(), length, arena: PhantomData }
+        let base = arena.base();
+        Step { program, instruction, arguments, claims, bounds: Bounds::NONE, base, length, arena: PhantomData }
+    }
+
+    /// The same with its outputs clamped, for layers that can.
+    pub fn within(self, bounds: Bounds) -> Step<'a> {
+        Step { bounds, ..self }
     }
 
     /// What the step does.
@@ -87,6 +95,11 @@ impl<'a> Step<'a> {
     /// Whether this is a step of training.
     pub fn is_training(&self) -> bool {
         self.program.training
+    }
+
+    /// What the outputs are to be clamped to.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
     }
 
     /// Samples in this batch.

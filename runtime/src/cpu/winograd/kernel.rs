@@ -4,7 +4,6 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::super::convolution::Kernel;
-use super::super::correlation::{Axis, Grid};
 use super::super::microkernel::LANES;
 use super::super::vector::{Wide, run_wide};
 use super::{DEPTH, KERNEL, PATCH, TAPS, Transformed};
@@ -14,10 +13,8 @@ const ALL: usize = TAPS * TAPS;
 /// Lays out the kernel of some maps in some channels, and says how far apart rows (maps) and columns (channels) are. Neighbours
 /// in the kernel are neighbours here, so that it is read along.
 pub fn transform(kernel: &Kernel, maps: Range<usize>, channels: Range<usize>, to: &mut Transformed) -> [usize; 2] {
-    let Grid { y, x, .. } = kernel.grid;
-    // Along an axis that is walked backwards, the first tap is the last of the patch.
-    let place = |axis: &Axis, tap: usize| if axis.shift < 0 { TAPS - 1 - tap } else { tap };
-    let places = std::array::from_fn(|tap| place(y, tap / TAPS) * TAPS + place(x, tap % TAPS));
+    // Where axes are walked backwards, the first tap is the last of the patch.
+    let reversed = kernel.grid.x.shift < 0;
     let [mut outer, mut inner] = [(maps, kernel.row), (channels, kernel.channel)];
     let along_channels = kernel.channel <= kernel.row;
     if !along_channels {
@@ -29,7 +26,7 @@ pub fn transform(kernel: &Kernel, maps: Range<usize>, channels: Range<usize>, to
             let elements = &kernel.elements[number * outer.1 + first * inner.1..];
             let count = LANES.min(inner.0.end - first);
             let to = &mut to[i * apart + first - inner.0.start..];
-            transform_lines(Transform { elements, line: inner.1, count, places: &places, to });
+            transform_lines(Transform { elements, line: inner.1, count, reversed, to });
         }
     }
     if along_channels { [apart, 1] } else { [1, apart] }
@@ -40,8 +37,8 @@ struct Transform<'r, 'a> {
     elements: &'a [f32],
     line: usize,
     count: usize,
-    /// Where each tap is in the patch.
-    places: &'a [usize; ALL],
+    /// Whether the first tap is the last of the patch.
+    reversed: bool,
     to: &'r mut [MaybeUninit<f32>],
 }
 
@@ -84,11 +81,14 @@ impl Transform<'_, '_> {
     #[inline(always)]
     fn load(&self, taps: &mut [[f32; LANES]; ALL]) {
         self.check();
-        for (tap, place) in self.places.iter().enumerate() {
-            for (lane, to) in taps[*place][..self.count].iter_mut().enumerate() {
+        for (tap, lanes) in taps.iter_mut().enumerate() {
+            for (lane, to) in lanes[..self.count].iter_mut().enumerate() {
                 // SAFETY: no further than the last line, as was checked.
                 *to = unsafe { *self.elements.get_unchecked(lane * self.line + tap) };
             }
+        }
+        if self.reversed {
+            taps.reverse();
         }
     }
 }
@@ -109,8 +109,8 @@ fn transform_taps([a, b, c]: [&[f32; LANES]; TAPS]) -> [[f32; LANES]; PATCH] {
 mod x86 {
     use std::arch::x86_64::{
         __m512, _mm_loadu_ps, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps128_ps512,
-        _mm512_insertf32x4, _mm512_mul_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps, _mm512_sub_ps,
-        _mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps,
+        _mm512_insertf32x4, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps, _mm512_unpackhi_pd,
+        _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps,
     };
 
     use super::{ALL, KERNEL, LANES, PATCH, TAPS, Transform};
@@ -122,16 +122,11 @@ mod x86 {
     pub fn transform(lines: Transform) {
         lines.check();
         assert!((PATCH * PATCH - 1) * KERNEL + LANES <= lines.to.len(), "the kernel ends outside of the room");
-        let mut taps = [_mm512_setzero_ps(); ALL];
-        // The last tap comes with three that are there already.
-        for first in [0, SIDE, ALL - SIDE] {
-            // SAFETY: the taps are in the lines, which were checked.
-            let four = unsafe { load(&lines, first) };
-            for (tap, lanes) in (first..).zip(four) {
-                taps[lines.places[tap]] = lanes;
-            }
-        }
-        let [a, b, c, d, e, f, g, h, i] = taps;
+        // SAFETY: the taps are in the lines, which were checked. The last tap comes with three that are there already.
+        let (first, second, last) = unsafe { (load(&lines, 0), load(&lines, SIDE), load(&lines, ALL - SIDE)) };
+        let ([a, b, c, d], [e, f, g, h], [.., i]) = (first, second, last);
+        let [a, b, c, d, e, f, g, h, i] =
+            if lines.reversed { [i, h, g, f, e, d, c, b, a] } else { [a, b, c, d, e, f, g, h, i] };
         let [left, middle, right] = [transform_taps([a, d, g]), transform_taps([b, e, h]), transform_taps([c, f, i])];
         let to = lines.to.as_mut_ptr().cast::<f32>();
         for (row, ((left, middle), right)) in left.into_iter().zip(middle).zip(right).enumerate() {
@@ -180,5 +175,51 @@ mod x86 {
         let half = _mm512_set1_ps(0.5);
         let (outer, inner) = (_mm512_mul_ps(half, _mm512_add_ps(a, c)), _mm512_mul_ps(half, b));
         [a, _mm512_add_ps(outer, inner), _mm512_sub_ps(outer, inner), c]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways give `G g G^T` by its definition, for any number of lines. The numbers are such that nothing is rounded.
+    #[test]
+    fn kernels_by_definition() {
+        const G: [[f32; TAPS]; PATCH] = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0.0, 0.0, 1.0]];
+        let line = 11;
+        let elements: Vec<f32> = (0..LANES * line).map(|i| (i * 7919 % 101) as f32).collect();
+        for reversed in [false, true] {
+            for count in 1..=LANES {
+                let elements = &elements[..(count - 1) * line + ALL];
+                let expected = |number: usize, lane: usize| {
+                    let terms = (0..ALL).map(|tap| {
+                        let (y, x) = (tap / TAPS, tap % TAPS);
+                        let from = if reversed { ALL - 1 - tap } else { tap };
+                        G[number / PATCH][y] * elements[lane * line + from] * G[number % PATCH][x]
+                    });
+                    terms.sum::<f32>()
+                };
+                let mut to = vec![MaybeUninit::new(f32::NAN); PATCH * PATCH * KERNEL];
+                let check = |to: &[MaybeUninit<f32>], way: &str| {
+                    for number in 0..PATCH * PATCH {
+                        for lane in 0..count {
+                            // SAFETY: all was initialized.
+                            let got = unsafe { to[number * KERNEL + lane].assume_init() };
+                            assert_eq!(got, expected(number, lane), "{way}: {number} of line {lane} of {count}");
+                        }
+                    }
+                };
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                if is_x86_feature_detected!("avx512f") {
+                    let lines = Transform { elements, line, count, reversed, to: &mut to };
+                    // SAFETY: the processor has the instructions.
+                    unsafe { x86::transform(lines) };
+                    check(&to, "AVX-512");
+                    to.fill(MaybeUninit::new(f32::NAN));
+                }
+                run_wide(Transform { elements, line, count, reversed, to: &mut to });
+                check(&to, "any processor");
+            }
+        }
     }
 }

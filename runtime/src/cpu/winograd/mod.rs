@@ -59,6 +59,7 @@ pub fn suits(rows: usize, kernel: &Kernel, columns: &Columns) -> bool {
         && kernel.taps == TAPS * TAPS
         && along(&y)
         && along(&x)
+        && y.shift == x.shift
         && tiles >= LEAST_TILES
         && rows >= LEAST_MAPS
         && columns.channels >= LEAST_CHANNELS

@@ -215,3 +215,63 @@ mod x86 {
         _mm256_set_epi32(15, 13, 11, 9, 7, 5, 3, 1)
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEIGHT: isize = 5;
+    const WIDTH: isize = 19;
+
+    fn element(row: isize, column: isize) -> f32 {
+        let is_inside = (0..HEIGHT).contains(&row) && (0..WIDTH).contains(&column);
+        if is_inside { ((row * WIDTH + column) * 7919 % 101) as f32 } else { 0.0 }
+    }
+
+    /// Both ways give `B^T d B` by its definition, with padding on any side. The numbers are whole, so that nothing is rounded.
+    #[test]
+    fn patches_by_definition() {
+        const B: [[f32; PATCH]; PATCH] =
+            [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 1.0], [-1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, -1.0]];
+        let plane: Vec<f32> = (0..HEIGHT * WIDTH).map(|i| element(i / WIDTH, i % WIDTH)).collect();
+        for top in [-1, 0, 2, 4] {
+            for (left, tiles) in [(-2, 3), (-1, 8), (0, 9), (3, 8), (-1, 10), (16, 2)] {
+                let mut source = Source { plane: &plane, rows: [0; PATCH], columns: [0; PATCH] };
+                for i in (0..PATCH).filter(|i| (0..HEIGHT).contains(&(top + i.cast_signed()))) {
+                    source.rows[i] = (top + i.cast_signed()) * WIDTH + left;
+                    source.columns[i] =
+                        (0..UNDER.cast_signed()).filter(|j| (0..WIDTH).contains(&(left + j))).map(|j| 1 << j).sum();
+                }
+                assert!(source.is_inside());
+                let expected = |number: usize, tile: usize| {
+                    let (row, column) = (number / PATCH, number % PATCH);
+                    let terms = (0..PATCH * PATCH).map(|at| {
+                        let (y, x) = (at / PATCH, at % PATCH);
+                        let d = element(top + y.cast_signed(), left + (tile * RESULTS + x).cast_signed());
+                        B[y][row] * d * B[x][column]
+                    });
+                    terms.sum::<f32>()
+                };
+                let check = |to: &[MaybeUninit<f32>], way: &str| {
+                    for number in 0..PATCH * PATCH {
+                        for tile in 0..tiles {
+                            // SAFETY: all was initialized.
+                            let got = unsafe { to[number * PATCHES + tile].assume_init() };
+                            assert_eq!(got, expected(number, tile), "{way}: {number} of tile {tile} at {top}, {left}");
+                        }
+                    }
+                };
+                let mut to = vec![MaybeUninit::new(f32::NAN); PATCH * PATCH * PATCHES];
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { x86::transform(&source, tiles, &mut to) };
+                    check(&to, "AVX-512");
+                    to.fill(MaybeUninit::new(f32::NAN));
+                }
+                run_wide(Transform { source, to: &mut to });
+                check(&to, "any processor");
+            }
+        }
+    }
+}
