@@ -30,7 +30,7 @@ const PATCH: usize = RESULTS + TAPS - 1;
 const NUMBERS: usize = PATCH * PATCH;
 
 /// The most tiles of a block: whole panels.
-const TILES: usize = 3 * WIDTH;
+const TILES: usize = 4 * WIDTH;
 
 /// Elements from row to row of patches and sums. Vectors may begin at any tile, and end after the last one.
 const ROW: usize = TILES + LANES;
