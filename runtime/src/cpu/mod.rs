@@ -29,6 +29,7 @@ mod loss;
 mod memory;
 mod microkernel;
 mod moments;
+mod narrow;
 mod normalize;
 mod optimizer;
 mod parallel;
