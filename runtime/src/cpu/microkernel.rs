@@ -261,24 +261,47 @@ mod x86 {
         length: usize,
     ) -> [[f32; C]; DOTS] {
         let mut sums = [[_mm512_setzero_ps(); C]; DOTS];
-        let mut add = |k: usize, lanes: u16| {
-            // SAFETY: lanes outside of the mask are not read; the others are within the rows.
-            let load = |row: &[f32]| unsafe { _mm512_maskz_loadu_ps(lanes, row.as_ptr().add(k)) };
-            let right = right.map(load);
-            for (sums, left) in sums.iter_mut().zip(left.map(load)) {
-                for (sum, right) in sums.iter_mut().zip(right) {
-                    *sum = _mm512_fmadd_ps(left, right, *sum);
-                }
-            }
-        };
         let whole = length / LANES * LANES;
         for k in (0..whole).step_by(LANES) {
-            add(k, u16::MAX);
+            // SAFETY: all lanes are within the rows.
+            unsafe { add_products_avx512(left, right, k, u16::MAX, &mut sums) };
         }
         if whole < length {
-            add(whole, u16::MAX >> (LANES - (length - whole)));
+            // SAFETY: these lanes are within the rows.
+            unsafe { add_products_avx512(left, right, whole, u16::MAX >> (LANES + whole - length), &mut sums) };
         }
-        sums.map(|sums| sums.map(|sum| _mm512_reduce_add_ps(sum)))
+        let mut dots = [[0.0; C]; DOTS];
+        for (dots, sums) in dots.iter_mut().zip(sums) {
+            for (dot, sum) in dots.iter_mut().zip(sums) {
+                *dot = _mm512_reduce_add_ps(sum);
+            }
+        }
+        dots
+    }
+
+    /// # Safety
+    /// In all rows, there are these lanes from `k` on.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn add_products_avx512<const C: usize>(
+        left: [&[f32]; DOTS],
+        right: [&[f32]; C],
+        k: usize,
+        lanes: u16,
+        sums: &mut [[__m512; C]; DOTS],
+    ) {
+        let mut y = [_mm512_setzero_ps(); C];
+        for (y, right) in y.iter_mut().zip(right) {
+            // SAFETY: other lanes are not read.
+            *y = unsafe { _mm512_maskz_loadu_ps(lanes, right.as_ptr().add(k)) };
+        }
+        for (sums, left) in sums.iter_mut().zip(left) {
+            // SAFETY: as above.
+            let x = unsafe { _mm512_maskz_loadu_ps(lanes, left.as_ptr().add(k)) };
+            for (sum, y) in sums.iter_mut().zip(y) {
+                *sum = _mm512_fmadd_ps(x, y, *sum);
+            }
+        }
     }
 
     /// Twice two of the rows: 8 of the 16 registers hold sums.
@@ -297,13 +320,16 @@ mod x86 {
         for (left, dots) in left.chunks_exact(2).zip(dots.chunks_exact_mut(2)) {
             let mut sums = [[_mm256_setzero_ps(); C]; 2];
             for k in (0..whole).step_by(LANES) {
-                // SAFETY: within the rows.
-                let load = |row: &[f32]| unsafe { _mm256_loadu_ps(row.as_ptr().add(k)) };
-                let right = right.map(load);
+                let mut y = [_mm256_setzero_ps(); C];
+                for (y, right) in y.iter_mut().zip(right) {
+                    // SAFETY: within the row.
+                    *y = unsafe { _mm256_loadu_ps(right.as_ptr().add(k)) };
+                }
                 for (sums, left) in sums.iter_mut().zip(left) {
-                    let left = load(left);
-                    for (sum, right) in sums.iter_mut().zip(right) {
-                        *sum = _mm256_fmadd_ps(left, right, *sum);
+                    // SAFETY: as above.
+                    let x = unsafe { _mm256_loadu_ps(left.as_ptr().add(k)) };
+                    for (sum, y) in sums.iter_mut().zip(y) {
+                        *sum = _mm256_fmadd_ps(x, y, *sum);
                     }
                 }
             }
