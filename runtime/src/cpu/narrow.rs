@@ -26,7 +26,7 @@ const TASKS: usize = 64;
 const DEPTH: usize = 1024;
 
 /// Columns of sums that stay in the first-level cache.
-const COLUMNS: usize = 512;
+const COLUMNS: usize = 1024;
 
 /// Whether so many rows are few for [`by`] and [`outer`].
 pub fn suits(rows: usize) -> bool {
@@ -90,7 +90,7 @@ pub fn by(x: &Matrix, weight: &Matrix, y: &mut [f32], start: Start) {
         for (sample, sums) in sums[..x.rows].iter().enumerate() {
             let y = y.row(sample);
             match start {
-                Start::Target => y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum),
+                Start::Target => wide(|| y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum)),
                 _ => y.copy_from_slice(&sums[..y.len()]),
             }
         }
@@ -100,7 +100,7 @@ pub fn by(x: &Matrix, weight: &Matrix, y: &mut [f32], start: Start) {
 /// `left right`, whose common extent is the few rows of the right one.
 pub fn outer(left: &Matrix, right: &Matrix, result: &mut [f32], start: Start) {
     outer_in_pieces(left, right, [result], |sums, [result]| match start {
-        Start::Target => result.iter_mut().zip(sums).for_each(|(result, sum)| *result += sum),
+        Start::Target => wide(|| result.iter_mut().zip(sums).for_each(|(result, sum)| *result += sum)),
         _ => result.copy_from_slice(sums),
     });
 }
