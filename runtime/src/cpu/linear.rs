@@ -83,7 +83,7 @@ pub fn update_rows(layer: &Linear, step: &Step, node: usize) {
     let samples = dy.len() / outputs;
     let (dy, x) = (Matrix::rows(dy, samples, outputs), Matrix::rows(x, samples, x.len() / samples));
     if samples > DEPTH {
-        // The product needs room for its sums, and takes so long that the update does not matter.
+        // The sums are not complete before the last block of samples, and need the tile's room meanwhile.
         return optimizer::update_rows(step, node, |rows, tile, _| {
             let left = Matrix { elements: &dy.elements[rows.start..], columns: rows.len(), ..dy }.transposed();
             product(Target::rows(tile, x.columns, Start::Zero), &left, &x);

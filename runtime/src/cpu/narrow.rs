@@ -10,11 +10,14 @@ use super::parallel::{self, Shared};
 use super::product::{Matrix, Start};
 use super::vector::wide;
 
-/// How many rows are few. With more, the [products](super::product) that use all that was copied many times are faster.
+/// How many rows are few. With more, a blocked [product](super::product) is faster, for it uses what it copies often enough.
 const FEW: usize = 8;
 
-/// With long rows, dot products stay as fast for so many.
+/// Of rows that are long for a dot product, so many are few: beyond, a blocked product is as fast.
 const FEW_LONG: usize = 128;
+
+/// How long that is.
+const LONG: usize = 768;
 
 /// Elements of the large matrix that one task handles, about.
 const TASK: usize = 16 << 10;
@@ -22,7 +25,7 @@ const TASK: usize = 16 << 10;
 /// No more tasks than that where the matrix is larger.
 const TASKS: usize = 64;
 
-/// The common extent of dot products that is handled at a time: of some rows it stays in the first-level cache.
+/// The part of the dot products that is handled at a time: that of [`DOTS`] rows of the weight stays in the first-level cache.
 const DEPTH: usize = 1024;
 
 /// Columns of sums that stay in the first-level cache.
@@ -35,7 +38,7 @@ pub fn suits(rows: usize) -> bool {
 
 /// Whether so many rows of that length are few for [`by_transposed`].
 pub fn suits_transposed(rows: usize, length: usize) -> bool {
-    rows <= FEW || rows <= FEW_LONG && length >= 768
+    rows <= FEW || rows <= FEW_LONG && length >= LONG
 }
 
 /// `y = x W^T`, and a bias for each column.

@@ -583,6 +583,7 @@ mod tests {
             if ceil { steps.div_ceil(stride) + 1 } else { steps / stride + 1 }
         });
         let planes = Planes { windows: Windows::Sliding { window: &window, count_include_pad: true }, input, output };
+        let mut room = Room::new();
         for seed in 0..3 {
             // Few values, so that there are equal ones; a few NaNs; and more and more of the least.
             let value = |i: usize| match (i * 7919 + seed * 31) % 101 {
@@ -592,9 +593,9 @@ mod tests {
             };
             let x: Vec<f32> = (0..planes.pixels()).map(value).collect();
             let (mut y, mut index) = (vec![0.5; planes.positions()], vec![I::new(77); planes.positions()]);
-            planes.max(&x, &mut y, Some(&mut index), &mut Room::new());
+            planes.max(&x, &mut y, Some(&mut index), &mut room);
             let mut alone = vec![0.5; planes.positions()];
-            planes.max::<I>(&x, &mut alone, None, &mut Room::new());
+            planes.max::<I>(&x, &mut alone, None, &mut room);
             for i in 0..y.len() {
                 let (max, place) = maximum(&planes, &window, &x, [i / output[1], i % output[1]]);
                 assert_eq!([y[i], alone[i]].map(f32::to_bits), [max.to_bits(); 2], "{window:?} {input:?}, output {i}");
