@@ -354,17 +354,18 @@ proptest! {
     }
 }
 
-/// A weight of several tiles, the last of them smaller, by every optimizer.
+/// A weight of several tiles, the last of them smaller, by every optimizer; at a small batch and at larger ones, for each of
+/// which the CPU has a way of its own.
 #[test]
 fn weights_updated_by_rows_are_the_same() {
-    for index in 0..9 {
+    for (index, batch) in (0..9).map(|index| (index, 5)).chain([(2, 40), (2, 300)]) {
         let mut builder = GraphBuilder::new("Wide");
         let x = builder.input("x", DType::F32, &[300]).unwrap();
         let wide = builder.member("wide", Layer::Linear(Linear { out_features: 500, bias: true }), false);
         let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: false }), false);
         let y = builder.call(wide, &[x]).and_then(|y| builder.call(head, &[y])).unwrap();
         let optimizer = common::optimizer(index);
-        let training = Training { batch: 5, optimizer, loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+        let training = Training { batch, optimizer, loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
         let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
         let [plain, thorough] = plain_and_thorough(&graph);
         let strategy = &thorough.training.as_ref().unwrap().strategy;
@@ -375,7 +376,11 @@ fn weights_updated_by_rows_are_the_same() {
         let workspace = Footprint::new(&thorough).workspace_bytes;
         assert!(workspace < 500 * 300 * 4 && workspace.is_multiple_of(300 * 4), "{workspace}");
         let device = || Cpu::with_threads(2).unwrap();
-        assert_eq!(train_plan(&plain, device(), 4), train_plan(&thorough, Poisoned::new(device()), 4), "{index}");
+        assert_eq!(
+            train_plan(&plain, device(), 4),
+            train_plan(&thorough, Poisoned::new(device()), 4),
+            "{index} {batch}"
+        );
     }
 }
 

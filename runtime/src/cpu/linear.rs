@@ -5,9 +5,10 @@
 use plimsoll_plan::layers::linear::Linear;
 use plimsoll_plan::schedule::{Part, Role};
 
+use super::narrow;
 use super::optimizer;
 use super::parallel;
-use super::product::{Matrix, Start, Target, product};
+use super::product::{DEPTH, Matrix, Start, Target, product, product_in_pieces};
 use super::step::Step;
 
 /// The outputs.
@@ -23,6 +24,9 @@ pub fn forward(layer: &Linear, step: &Step) {
 /// `y = x W^T + b`.
 pub fn multiply(x: Matrix, weight: Matrix, bias: Option<&[f32]>, y: &mut [f32]) {
     let (rows, outputs) = (x.rows, weight.rows);
+    if narrow::suits_transposed(rows, x.columns) {
+        return narrow::by_transposed(&x, &weight, bias, y);
+    }
     // The bias is laid down first, since it belongs to the columns.
     if let Some(bias) = bias {
         parallel::chunks(y, outputs, |_, row| row.copy_from_slice(bias));
@@ -47,7 +51,11 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
             let left = Matrix::rows(dy, rows, outputs).transposed();
             let right = Matrix::rows(step.read(Role::Input(0)), rows, inputs);
             let start = Start::adding(step.adds(Role::ParameterGradient(0)));
-            product(Target::rows(weight, inputs, start), &left, &right);
+            if narrow::suits(rows) {
+                narrow::outer(&left, &right, weight, start);
+            } else {
+                product(Target::rows(weight, inputs, start), &left, &right);
+            }
         }
         if let Some(bias) = step.gradient(Role::ParameterGradient(1)) {
             sum_rows(bias, dy);
@@ -60,20 +68,34 @@ pub fn backward(layer: &Linear, step: &Step, part: Part) {
         let inputs = weight.len() / outputs;
         let start = Start::adding(step.adds(Role::InputGradient(0)));
         let (left, right) = (Matrix::rows(dy, rows, outputs), Matrix::rows(weight, outputs, inputs));
-        product(Target::rows(dx, inputs, start), &left, &right);
+        if narrow::suits(rows) {
+            narrow::by(&left, &right, dx, start);
+        } else {
+            product(Target::rows(dx, inputs, start), &left, &right);
+        }
     }
 }
 
-/// The weight's gradient and its update, a tile of rows at a time.
+/// The weight's gradient and its update: each piece is used for the update as soon as it is computed.
 pub fn update_rows(layer: &Linear, step: &Step, node: usize) {
     let (dy, x) = (step.read::<f32>(Role::OutputGradient), step.read::<f32>(Role::Input(0)));
     let outputs = layer.out_features as usize;
     let samples = dy.len() / outputs;
     let (dy, x) = (Matrix::rows(dy, samples, outputs), Matrix::rows(x, samples, x.len() / samples));
-    optimizer::update_rows(step, node, |rows, tile, _| {
-        let left = Matrix { elements: &dy.elements[rows.start..], columns: rows.len(), ..dy }.transposed();
-        product(Target::rows(tile, x.columns, Start::Zero), &left, &x);
-    });
+    if samples > DEPTH {
+        // The sums are not complete before the last block of samples, and need the tile's room meanwhile.
+        return optimizer::update_rows(step, node, |rows, tile, _| {
+            let left = Matrix { elements: &dy.elements[rows.start..], columns: rows.len(), ..dy }.transposed();
+            product(Target::rows(tile, x.columns, Start::Zero), &left, &x);
+        });
+    }
+    let (rule, weight) = optimizer::State::of(step).apart();
+    let update = |gradient: &[f32], weight: [&mut [f32]; 4]| rule.apply(weight, (gradient, 1.0));
+    if narrow::suits(samples) {
+        narrow::outer_in_pieces(&dy.transposed(), &x, weight, update);
+    } else {
+        product_in_pieces(&dy.transposed(), &x, weight, update);
+    }
 }
 
 /// Adds every row to `sums`. Columns are split among the threads, so that each sum runs in one order.

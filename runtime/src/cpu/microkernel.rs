@@ -4,6 +4,8 @@
 //! lies, an element at a time for all lanes; the panel holds [`WIDTH`] columns, row after row (Goto & van de Geijn 2008,
 //! without their packing of the left matrix: reading its elements by broadcast costs no more than reading a packed copy).
 
+use super::vector;
+
 /// Columns of a panel.
 pub const WIDTH: usize = 32;
 
@@ -119,6 +121,32 @@ unsafe fn multiply_portably(rows: Rows, panel: Panel, width: usize, to: Sums) {
     }
 }
 
+/// Rows whose dot products are computed together: so many sums, in vectors, stay in the registers.
+pub const DOTS: usize = 4;
+
+/// The dot product of every one of [`DOTS`] rows, all of one length, with each of some others.
+pub fn dots<const C: usize>(left: [&[f32]; DOTS], right: [&[f32]; C]) -> [[f32; C]; DOTS] {
+    let length = left[0].len();
+    assert!(left.iter().chain(&right).all(|row| row.len() == length), "rows of different lengths");
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has the instructions, and all rows have this length.
+            return unsafe { x86::dots_avx512(left, right, length) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: as above.
+            return unsafe { x86::dots_avx2(left, right, length) };
+        }
+    }
+    dots_portably(left, right)
+}
+
+/// For processors without a kernel of their own: left to the compiler.
+fn dots_portably<const C: usize>(left: [&[f32]; DOTS], right: [&[f32]; C]) -> [[f32; C]; DOTS] {
+    left.map(|x| right.map(|y| vector::dot(x, y)))
+}
+
 /// Writes up to [`LANES`] sums to places `step` apart, or adds them to what is there.
 ///
 /// # Safety
@@ -167,11 +195,11 @@ mod x86 {
     use std::arch::x86_64::{
         __m128, __m512, _MM_TRANSPOSE4_PS, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
         _mm256_setzero_ps, _mm256_storeu_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
-        _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_permutexvar_ps, _mm512_set_epi32, _mm512_set1_epi32,
-        _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
+        _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_permutexvar_ps, _mm512_reduce_add_ps, _mm512_set_epi32,
+        _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
     };
 
-    use super::{HEIGHT, LANES, Panel, Rows, Sums, spread};
+    use super::{DOTS, HEIGHT, LANES, Panel, Rows, Sums, spread};
 
     /// In the registers that every processor of this kind has.
     #[inline]
@@ -256,6 +284,100 @@ mod x86 {
                 }
             }
         }
+    }
+
+    /// # Safety
+    /// All rows have this length.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn dots_avx512<const C: usize>(
+        left: [&[f32]; DOTS],
+        right: [&[f32]; C],
+        length: usize,
+    ) -> [[f32; C]; DOTS] {
+        let mut sums = [[_mm512_setzero_ps(); C]; DOTS];
+        let whole = length / LANES * LANES;
+        for k in (0..whole).step_by(LANES) {
+            // SAFETY: all lanes are within the rows.
+            unsafe { add_products_avx512(left, right, k, u16::MAX, &mut sums) };
+        }
+        if whole < length {
+            // SAFETY: these lanes are within the rows.
+            unsafe { add_products_avx512(left, right, whole, u16::MAX >> (LANES + whole - length), &mut sums) };
+        }
+        let mut dots = [[0.0; C]; DOTS];
+        for (dots, sums) in dots.iter_mut().zip(sums) {
+            for (dot, sum) in dots.iter_mut().zip(sums) {
+                *dot = _mm512_reduce_add_ps(sum);
+            }
+        }
+        dots
+    }
+
+    /// # Safety
+    /// In all rows, there are these lanes from `k` on.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn add_products_avx512<const C: usize>(
+        left: [&[f32]; DOTS],
+        right: [&[f32]; C],
+        k: usize,
+        lanes: u16,
+        sums: &mut [[__m512; C]; DOTS],
+    ) {
+        let mut y = [_mm512_setzero_ps(); C];
+        for (y, right) in y.iter_mut().zip(right) {
+            // SAFETY: other lanes are not read.
+            *y = unsafe { _mm512_maskz_loadu_ps(lanes, right.as_ptr().add(k)) };
+        }
+        for (sums, left) in sums.iter_mut().zip(left) {
+            // SAFETY: as above.
+            let x = unsafe { _mm512_maskz_loadu_ps(lanes, left.as_ptr().add(k)) };
+            for (sum, y) in sums.iter_mut().zip(y) {
+                *sum = _mm512_fmadd_ps(x, y, *sum);
+            }
+        }
+    }
+
+    /// Twice two of the rows: 8 of the 16 registers hold sums.
+    ///
+    /// # Safety
+    /// All rows have this length.
+    #[target_feature(enable = "avx2,fma")]
+    pub unsafe fn dots_avx2<const C: usize>(
+        left: [&[f32]; DOTS],
+        right: [&[f32]; C],
+        length: usize,
+    ) -> [[f32; C]; DOTS] {
+        const LANES: usize = 8;
+        let whole = length / LANES * LANES;
+        let mut dots = [[0.0; C]; DOTS];
+        for (left, dots) in left.chunks_exact(2).zip(dots.chunks_exact_mut(2)) {
+            let mut sums = [[_mm256_setzero_ps(); C]; 2];
+            for k in (0..whole).step_by(LANES) {
+                let mut y = [_mm256_setzero_ps(); C];
+                for (y, right) in y.iter_mut().zip(right) {
+                    // SAFETY: within the row.
+                    *y = unsafe { _mm256_loadu_ps(right.as_ptr().add(k)) };
+                }
+                for (sums, left) in sums.iter_mut().zip(left) {
+                    // SAFETY: as above.
+                    let x = unsafe { _mm256_loadu_ps(left.as_ptr().add(k)) };
+                    for (sum, y) in sums.iter_mut().zip(y) {
+                        *sum = _mm256_fmadd_ps(x, y, *sum);
+                    }
+                }
+            }
+            for ((dots, sums), left) in dots.iter_mut().zip(sums).zip(left) {
+                for ((dot, sum), right) in dots.iter_mut().zip(sums).zip(right) {
+                    let mut lanes = [0.0; LANES];
+                    // SAFETY: there are so many lanes.
+                    unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
+                    let rest = left[whole..].iter().zip(&right[whole..]).map(|(x, y)| x * y);
+                    *dot = lanes.iter().sum::<f32>() + rest.sum::<f32>();
+                }
+            }
+        }
+        dots
     }
 
     /// # Safety
@@ -425,6 +547,37 @@ mod tests {
                 // SAFETY: as above, and the processor has the instructions.
                 unsafe { x86::multiply_avx2(rows, Panel::packed(panel.as_ptr(), depth), WIDTH, onto(&mut tile)) };
                 check(tile, WIDTH);
+            }
+        }
+    }
+
+    /// Every kernel that this processor has gives the dot products, whatever is left after the last whole vector.
+    #[test]
+    fn dots_agree() {
+        let value = |i: usize| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0;
+        for length in [0, 1, 7, 8, 15, 16, 17, 40, 133] {
+            let rows: Vec<Vec<f32>> = (0..2 * DOTS).map(|i| (i..i + length).map(value).collect()).collect();
+            let left: [&[f32]; DOTS] = std::array::from_fn(|i| &rows[i][..]);
+            let right: [&[f32]; DOTS] = std::array::from_fn(|i| &rows[DOTS + i][..]);
+            let check = |sums: [[f32; DOTS]; DOTS]| {
+                for (sums, left) in sums.iter().zip(left) {
+                    for (sum, right) in sums.iter().zip(right) {
+                        let expected: f64 = left.iter().zip(right).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
+                        assert!((f64::from(*sum) - expected).abs() < 1e-4, "{sum} is not {expected}");
+                    }
+                }
+            };
+            check(dots(left, right));
+            check(dots_portably(left, right));
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                // SAFETY: the processor has the instructions, and the rows this length.
+                check(unsafe { x86::dots_avx2(left, right, length) });
+            }
+            // One by one, they are the same bits.
+            let all = dots(left, right);
+            for (j, right) in right.into_iter().enumerate() {
+                assert_eq!(dots(left, [right]).map(|[dot]| dot), all.map(|dots| dots[j]));
             }
         }
     }

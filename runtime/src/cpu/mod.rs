@@ -1,7 +1,7 @@
 //! The CPU: kernels in Rust, one file for each family of layers.
 //!
 //! `unsafe` is in what lends steps their slices of the arena (`memory`, `step`), in the threads (`crew`, `parallel`), and in the innermost
-//! loops of products and convolutions (`microkernel`, `vector`, `gather`, `product`, `convolution`). All other kernels are safe.
+//! loops of products and convolutions (`microkernel`, `vector`, `gather`, `product`, `narrow`, `convolution`). All other kernels are safe.
 //!
 //! To add a layer, write its file and a row in `forward` and `backward` below.
 
@@ -30,6 +30,7 @@ mod loss;
 mod memory;
 mod microkernel;
 mod moments;
+mod narrow;
 mod normalize;
 mod optimizer;
 mod parallel;

@@ -10,6 +10,7 @@ use plimsoll_plan::strategy::row_tiles;
 use super::parallel::{self, CHUNK};
 use super::step::Step;
 use super::vector::wide;
+use crate::device::Arguments;
 
 /// Updates one parameter; an accumulated gradient is left at zero.
 pub fn update(step: &Step) {
@@ -56,10 +57,9 @@ pub struct State<'a> {
 impl<'a> State<'a> {
     /// Those that a step updates.
     pub fn of(step: &Step<'a>) -> State<'a> {
-        let optimizer = &step.program().options().optimizer;
         let state = |which| step.write_if(Role::State(which)).unwrap_or_default();
         State {
-            rule: Rule { optimizer, lr: step.arguments().learning_rate, update: step.arguments().update },
+            rule: Rule::new(&step.program().options().optimizer, step.arguments()),
             parameter: step.write(Role::Parameter(0)),
             states: [state(0), state(1), state(2)],
         }
@@ -70,11 +70,18 @@ impl<'a> State<'a> {
         self.parameter
     }
 
+    /// The rule, and the parameter and its states that it changes.
+    pub fn apart(self) -> (Rule<'a>, [&'a mut [f32]; 4]) {
+        let [first, second, third] = self.states;
+        (self.rule, [self.parameter, first, second, third])
+    }
+
     /// Updates the elements from `first` on, as many as there are of their gradient.
     pub fn update(&mut self, first: usize, gradient: Gradient) {
         let range = first..first + gradient.0.len();
         let states = self.states.each_mut().map(|state| state.get_mut(range.clone()).unwrap_or_default());
-        self.rule.apply(&mut self.parameter[range], gradient, states);
+        let [first, second, third] = states;
+        self.rule.apply([&mut self.parameter[range], first, second, third], gradient);
     }
 
     /// SGD's update where the gradient has been added to the momentum already, which the update before had decayed:
@@ -110,16 +117,29 @@ pub fn clip_grad_norm(step: &Step) {
 }
 
 /// An optimizer with the numbers of this update.
-struct Rule<'a> {
+pub struct Rule<'a> {
     optimizer: &'a Optimizer,
     lr: f64,
     /// From 1.
     update: u64,
+    /// Adam's `1 - beta^t`.
+    corrections: [f64; 2],
 }
 
-impl Rule<'_> {
-    /// Updates the parameter `p` by its gradient.
-    fn apply(&self, p: &mut [f32], g: Gradient, [first, second, third]: [&mut [f32]; 3]) {
+impl<'a> Rule<'a> {
+    fn new(optimizer: &'a Optimizer, arguments: &Arguments) -> Rule<'a> {
+        let update = arguments.update;
+        let corrections = match optimizer {
+            Optimizer::Adam { betas, .. } | Optimizer::AdamW { betas, .. } => {
+                betas.map(|beta| 1.0 - beta.powf(update as f64))
+            }
+            _ => [1.0; 2],
+        };
+        Rule { optimizer, lr: arguments.learning_rate, update, corrections }
+    }
+
+    /// Updates a parameter, or a part of it, by its gradient. After the parameter come its states, which may be empty.
+    pub fn apply(&self, [p, first, second, third]: [&mut [f32]; 4], g: Gradient) {
         let lr = self.lr as f32;
         let t = self.update as f64;
         match *self.optimizer {
@@ -140,12 +160,12 @@ impl Rule<'_> {
                 });
             }
             Optimizer::Adam { betas, eps, weight_decay, .. } => {
-                let adam = Adam::new(self.lr, betas, eps, t);
+                let adam = Adam::new(self.lr, betas, eps, self.corrections);
                 let decay = weight_decay as f32;
                 each3(g, p, first, second, |d, p, m, v| *p -= adam.change(d + decay * *p, m, v));
             }
             Optimizer::AdamW { betas, eps, weight_decay, .. } => {
-                let adam = Adam::new(self.lr, betas, eps, t);
+                let adam = Adam::new(self.lr, betas, eps, self.corrections);
                 let shrink = (1.0 - self.lr * weight_decay) as f32;
                 each3(g, p, first, second, |d, p, m, v| *p = *p * shrink - adam.change(d, m, v));
             }
@@ -208,17 +228,18 @@ struct Adam {
     new: [f32; 2],
     old: f32,
     step_size: f32,
+    /// Of the second moment's correction, the reciprocal: a division takes as long as the rest of the update.
     root: f32,
     eps: f32,
 }
 
 impl Adam {
-    fn new(lr: f64, betas: [f64; 2], eps: f64, t: f64) -> Adam {
+    fn new(lr: f64, betas: [f64; 2], eps: f64, corrections: [f64; 2]) -> Adam {
         Adam {
             new: betas.map(|b| (1.0 - b) as f32),
             old: betas[1] as f32,
-            step_size: (lr / (1.0 - betas[0].powf(t))) as f32,
-            root: (1.0 - betas[1].powf(t)).sqrt() as f32,
+            step_size: (lr / corrections[0]) as f32,
+            root: corrections[1].sqrt().recip() as f32,
             eps: eps as f32,
         }
     }
@@ -228,7 +249,7 @@ impl Adam {
     fn change(&self, d: f32, m: &mut f32, v: &mut f32) -> f32 {
         *m += self.new[0] * (d - *m);
         *v = self.old * *v + self.new[1] * d * d;
-        self.step_size * *m / (v.sqrt() / self.root + self.eps)
+        self.step_size * *m / (v.sqrt() * self.root + self.eps)
     }
 }
 

@@ -100,6 +100,61 @@ impl<'a, T> Chunks<'a, T> {
     }
 }
 
+/// Calls `work` with every `size` columns (the last may be fewer) of a matrix with rows of `width` elements.
+pub fn columns(matrix: &mut [f32], width: usize, size: usize, work: impl Fn(Columns) + Sync) {
+    let shared = Shared::new([matrix]);
+    for_each(width.div_ceil(size), |i| {
+        work(Columns { shared: &shared, width, range: i * size..width.min((i + 1) * size) });
+    });
+}
+
+/// Some columns of a matrix, which are one thread's.
+pub struct Columns<'a> {
+    shared: &'a Shared<'a, 1>,
+    width: usize,
+    /// Which ones.
+    pub range: Range<usize>,
+}
+
+impl Columns<'_> {
+    /// A row's elements in these columns.
+    pub fn row(&mut self, row: usize) -> &mut [f32] {
+        let start = row * self.width;
+        // SAFETY: no other thread has these columns, and this one has no other row while it has this.
+        let [elements] = unsafe { self.shared.take(start + self.range.start..start + self.range.end) };
+        elements
+    }
+}
+
+/// Slices of which whichever thread takes the same part of each. Empty ones stay empty.
+pub struct Shared<'a, const N: usize> {
+    slices: [(*mut f32, usize); N],
+    lent: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: what threads share is the right to take parts, each by one of them.
+unsafe impl<const N: usize> Sync for Shared<'_, N> {}
+
+impl<'a, const N: usize> Shared<'a, N> {
+    pub fn new(slices: [&'a mut [f32]; N]) -> Self {
+        Shared { slices: slices.map(|slice| (slice.as_mut_ptr(), slice.len())), lent: PhantomData }
+    }
+
+    /// # Safety
+    /// Parts that are there at one time do not overlap.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn take(&self, range: Range<usize>) -> [&mut [f32]; N] {
+        self.slices.map(|(base, length)| {
+            if length == 0 {
+                return Default::default();
+            }
+            assert!(range.start <= range.end && range.end <= length, "there is no such part");
+            // SAFETY: within the slice, as was checked, and no other part overlaps this one.
+            unsafe { std::slice::from_raw_parts_mut(base.add(range.start), range.len()) }
+        })
+    }
+}
+
 /// Into how many parts a sum is split.
 pub const PARTS: usize = 64;
 

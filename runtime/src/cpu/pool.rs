@@ -63,6 +63,11 @@ impl<'a> Planes<'a> {
         self.output[0] * self.output[1]
     }
 
+    /// Outputs that one task handles: those of some planes.
+    fn task(&self) -> usize {
+        (parallel::CHUNK / self.positions()).max(1) * self.positions()
+    }
+
     /// The window of an output along an axis.
     fn span(&self, axis: usize, output: usize) -> Span {
         let extent = self.input[axis];
@@ -98,13 +103,14 @@ impl<'a> Planes<'a> {
     }
 
     /// The maxima of a plane; where there is an index, the place of each within its window.
-    fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>) {
+    fn max<I: Index>(&self, input: &[f32], output: &mut [f32], mut index: Option<&mut [I]>, room: &mut Room) {
         if self.is_quarters() {
             return wide(|| self.max_of_quarters(input, output, index));
         }
-        // Inference, which keeps no index, has the plain loop.
-        if let (Windows::Sliding { window, .. }, Some(index)) = (self.windows, &mut index) {
-            return run_wide(MaxRows { planes: *self, window, input, output, index });
+        if let Windows::Sliding { window, .. } = self.windows
+            && let Some(bands) = Bands::of(self, window)
+        {
+            return run_wide(MaxOfBands { bands, input, output, index, room });
         }
         self.for_each(|position, rows, columns| {
             let (mut max, mut place) = (f32::NEG_INFINITY, rows.first * columns.taps + columns.first);
@@ -172,38 +178,14 @@ impl<'a> Planes<'a> {
         }
     }
 
-    /// The maxima of a row of windows, which lie in a row. A tap after the other, for all windows that have it.
-    #[inline(always)]
-    fn max_row<I: Index>(
-        &self,
-        window: &Window,
-        stride: usize,
-        rows: Span,
-        input: &[f32],
-        output: &mut [f32],
-        index: &mut [I],
-    ) {
-        let [taps, padding, dilation] = [window.kernel, window.padding, window.dilation].map(|x| x[1] as usize);
-        output.fill(f32::NEG_INFINITY);
-        for ky in rows.first..rows.end {
-            let row = &input[rows.at(ky) * self.input[1]..][..self.input[1]];
-            // Windows begin to have a tap at smaller places than the tap before.
-            let mut before = self.output[1];
-            for kx in 0..taps {
-                let offset = kx * dilation;
-                let first = padding.saturating_sub(offset).div_ceil(stride).min(self.output[1]);
-                let end = (self.input[1] + padding).saturating_sub(offset).div_ceil(stride).min(self.output[1]);
-                if first >= end {
-                    continue;
-                }
-                let row = &row[first * stride + offset - padding..];
-                let place = I::new(ky * taps + kx);
-                // A window's first tap is its maximum until now, even if it is minus infinity.
-                if ky == rows.first {
-                    index[first..before.clamp(first, end)].fill(place);
-                }
-                before = first;
-                take_larger(row, stride, &mut output[first..end], &mut index[first..end], place);
+    /// The first tap on the input, where no tap was larger than minus infinity: it is the maximum then.
+    #[cold]
+    fn put_first<I: Index>(&self, y: usize, places: &[i32], index: &mut [I]) {
+        let rows = self.span(0, y);
+        for (x, (index, place)) in index.iter_mut().zip(places).enumerate() {
+            if *place < 0 {
+                let columns = self.span(1, x);
+                *index = I::new(rows.first * columns.taps + columns.first);
             }
         }
     }
@@ -236,53 +218,177 @@ impl<'a> Planes<'a> {
     }
 }
 
-/// The maxima of a plane, a row of windows after the other.
-struct MaxRows<'a, I> {
-    planes: Planes<'a>,
-    window: &'a Window,
-    input: &'a [f32],
-    output: &'a mut [f32],
-    index: &'a mut [I],
+/// Elements of a band.
+const ROOM: usize = 4096;
+
+const LANES: usize = 16;
+
+/// Where a band is laid out, with its maxima and their places.
+struct Room {
+    source: [f32; ROOM],
+    max: [f32; ROOM],
+    place: [i32; ROOM],
 }
 
-impl<I: Index> Wide for MaxRows<'_, I> {
-    type Output = ();
+impl Room {
+    fn new() -> Room {
+        Room { source: [0.0; ROOM], max: [0.0; ROOM], place: [0; ROOM] }
+    }
+}
 
+/// A plane in bands of some rows of windows, which are laid out in the room.
+///
+/// With a stride, neighbouring windows have a tap at places that are apart. So places are sorted into phases, those that
+/// leave the same by the stride, and padding is laid down as minus infinity. Then a tap of all windows of the band is one
+/// stretch of the room, whatever the stride and however short the rows.
+struct Bands<'a> {
+    planes: &'a Planes<'a>,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+    dilation: [usize; 2],
+    /// Rows of windows.
+    height: usize,
+    /// Rows of a phase, and elements of each.
+    phase: [usize; 2],
+}
+
+impl<'a> Bands<'a> {
+    /// None where not even one row of windows has room.
+    fn of(planes: &'a Planes, window: &Window) -> Option<Bands<'a>> {
+        let [kernel, stride, padding, dilation] =
+            [window.kernel, window.stride, window.padding, window.dilation].map(|pair| pair.map(|x| x as usize));
+        let phase = |axis: usize, windows: usize| windows + (kernel[axis] - 1) * dilation[axis] / stride[axis];
+        let width = phase(1, planes.output[1]);
+        // The last stretch is read in whole vectors.
+        let rows = (ROOM - LANES) / (stride[0] * stride[1] * width);
+        let height = (rows + 1).saturating_sub(phase(0, 1)).min(planes.output[0]);
+        (height > 0).then(|| Bands {
+            planes,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            height,
+            phase: [phase(0, height), width],
+        })
+    }
+
+    /// Where the phase begins that an offset from a window's corner lies in, and how far from there the offset is.
     #[inline(always)]
-    fn run(self) {
-        let MaxRows { planes, window, input, output, index } = self;
-        let width = planes.output[1];
-        let rows = output.chunks_exact_mut(width).zip(index.chunks_exact_mut(width));
-        for (y, (output, index)) in rows.enumerate() {
-            let rows = planes.span(0, y);
-            match window.stride[1] {
-                1 => planes.max_row(window, 1, rows, input, output, index),
-                2 => planes.max_row(window, 2, rows, input, output, index),
-                stride => planes.max_row(window, stride as usize, rows, input, output, index),
+    fn at(&self, offset: [usize; 2]) -> usize {
+        let [rows, width] = self.phase;
+        let phase = offset[0] % self.stride[0] * self.stride[1] + offset[1] % self.stride[1];
+        (phase * rows + offset[0] / self.stride[0]) * width + offset[1] / self.stride[1]
+    }
+
+    /// Lays out the rows of the input that the windows from row `first` on have.
+    #[inline(always)]
+    fn lay_out(&self, first: usize, input: &[f32], source: &mut [f32; ROOM]) {
+        let ([rows, width], stride) = (self.phase, self.stride);
+        let extent = self.planes.input[1];
+        let mut left = &mut source[..stride[0] * stride[1] * rows * width];
+        left.fill(f32::NEG_INFINITY);
+        for y in 0..stride[0] {
+            for x in 0..stride[1] {
+                let phase = left.split_off_mut(..rows * width).expect("there are so many phases");
+                // The place of the phase's first element on the input, and among those of the phase.
+                let start = (x + stride[1] - self.padding[1] % stride[1]) % stride[1];
+                let column = (start + self.padding[1]) / stride[1];
+                for (row, to) in phase.chunks_exact_mut(width).enumerate() {
+                    let row = ((first + row) * stride[0] + y).checked_sub(self.padding[0]);
+                    let Some(row) = row.filter(|row| *row < self.planes.input[0]) else { continue };
+                    let from = &input[row * extent..][..extent];
+                    if let (Some(from), Some(to)) = (from.get(start..), to.get_mut(column..)) {
+                        copy_apart(from, stride[1], to);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The maxima of the windows of some rows from `first` on; in the room they have the phases' width.
+    #[inline(always)]
+    fn max(&self, first: usize, rows: usize, input: &[f32], room: &mut Room) {
+        self.lay_out(first, input, &mut room.source);
+        let length = ((rows - 1) * self.phase[1] + self.planes.output[1]).next_multiple_of(LANES);
+        let (max, place) = (&mut room.max[..length], &mut room.place[..length]);
+        max.fill(f32::NEG_INFINITY);
+        place.fill(-1);
+        for ky in 0..self.kernel[0] {
+            for kx in 0..self.kernel[1] {
+                let tap = (ky * self.kernel[1] + kx) as i32;
+                let source = &room.source[self.at([ky * self.dilation[0], kx * self.dilation[1]])..][..length];
+                take_larger(max, place, source, tap);
             }
         }
     }
 }
 
-/// Takes those elements, `stride` apart, that are larger than the outputs, or NaN; and `place` for their index.
+/// Copies elements that are `step` apart, as many as there are and have a place.
 #[inline(always)]
-fn take_larger<I: Index>(row: &[f32], stride: usize, output: &mut [f32], index: &mut [I], place: I) {
-    let take = |((max, index), x): ((&mut f32, &mut I), f32)| {
-        let is_taken = x > *max || x.is_nan();
-        *max = if is_taken { x } else { *max };
-        *index = if is_taken { place } else { *index };
-    };
-    match stride {
-        1 => output.iter_mut().zip(index).zip(row.iter().copied()).for_each(take),
-        2 => {
-            // The last one may be without a neighbour.
-            let (pairs, last) = row.as_chunks::<2>();
-            let whole = pairs.len().min(output.len());
-            let ((output, outputs), (index, indices)) = (output.split_at_mut(whole), index.split_at_mut(whole));
-            output.iter_mut().zip(index).zip(pairs.iter().map(|pair| pair[0])).for_each(take);
-            outputs.iter_mut().zip(indices).zip(last.iter().copied()).for_each(take);
+fn copy_apart(from: &[f32], step: usize, to: &mut [f32]) {
+    match step {
+        1 => {
+            let length = from.len().min(to.len());
+            to[..length].copy_from_slice(&from[..length]);
         }
-        _ => output.iter_mut().zip(index).zip(row.iter().copied().step_by(stride)).for_each(take),
+        2 => {
+            let (eights, rest) = from.as_chunks::<16>();
+            let whole = eights.len().min(to.len() / 8);
+            let (to, to_rest) = to.split_at_mut(whole * 8);
+            for (to, from) in to.as_chunks_mut::<8>().0.iter_mut().zip(eights) {
+                *to = std::array::from_fn(|i| from[2 * i]);
+            }
+            let rest = if whole < eights.len() { &from[whole * 16..] } else { rest };
+            to_rest.iter_mut().zip(rest.iter().step_by(2)).for_each(|(to, from)| *to = *from);
+        }
+        _ => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from),
+    }
+}
+
+/// Takes those elements that are larger than the maxima, or NaN, and their place.
+#[inline(always)]
+fn take_larger(max: &mut [f32], place: &mut [i32], source: &[f32], tap: i32) {
+    for ((max, place), x) in max.iter_mut().zip(place).zip(source) {
+        let is_taken = (*x > *max) | x.is_nan();
+        *max = if is_taken { *x } else { *max };
+        *place = if is_taken { tap } else { *place };
+    }
+}
+
+/// The maxima of a plane in bands.
+struct MaxOfBands<'a, I> {
+    bands: Bands<'a>,
+    input: &'a [f32],
+    output: &'a mut [f32],
+    index: Option<&'a mut [I]>,
+    room: &'a mut Room,
+}
+
+impl<I: Index> Wide for MaxOfBands<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let MaxOfBands { bands, input, output, mut index, room } = self;
+        let width = bands.planes.output[1];
+        for (band, output) in output.chunks_mut(bands.height * width).enumerate() {
+            let first = band * bands.height;
+            bands.max(first, output.len() / width, input, room);
+            for (i, output) in output.chunks_exact_mut(width).enumerate() {
+                let start = i * bands.phase[1];
+                output.copy_from_slice(&room.max[start..][..width]);
+                let Some(index) = &mut index else { continue };
+                let y = first + i;
+                let index = &mut index[y * width..][..width];
+                let places = &room.place[start..][..width];
+                index.iter_mut().zip(places).for_each(|(index, place)| *index = I::new(*place as usize));
+                if places.iter().fold(0, |least, place| least.min(*place)) < 0 {
+                    bands.planes.put_first(y, places, index);
+                }
+            }
+        }
     }
 }
 
@@ -351,7 +457,15 @@ fn max(planes: Planes, step: &Step) {
     let x = |i| image.plane(i, channels, planes.pixels());
     let index = Role::Saved(0);
     match step.has(index).then(|| step.bytes(index) / y.len()) {
-        None => parallel::chunks(y, planes.positions(), |i, y| planes.max::<u8>(x(i), y, None)),
+        None => {
+            let size = planes.positions();
+            parallel::chunks(y, planes.task(), |i, y| {
+                let (first, mut room) = (i * planes.task() / size, Room::new());
+                for (i, y) in (first..).zip(y.chunks_exact_mut(size)) {
+                    planes.max::<u8>(x(i), y, None, &mut room);
+                }
+            });
+        }
         Some(1) => indexed_max::<u8>(planes, x, y, step.write(index)),
         Some(_) => indexed_max::<i32>(planes, x, y, step.write(index)),
     }
@@ -363,8 +477,13 @@ fn indexed_max<'a, I: Index>(
     y: &mut [f32],
     index: &mut [I],
 ) {
-    let size = planes.positions();
-    parallel::chunks2((y, size), (index, size), |i, y, index| planes.max(x(i), y, Some(index)));
+    let (size, task) = (planes.positions(), planes.task());
+    parallel::chunks2((y, task), (index, task), |i, y, index| {
+        let (first, mut room) = (i * task / size, Room::new());
+        for ((i, y), index) in (first..).zip(y.chunks_exact_mut(size)).zip(index.chunks_exact_mut(size)) {
+            planes.max(x(i), y, Some(index), &mut room);
+        }
+    });
 }
 
 /// Planes of a sample.
@@ -430,4 +549,90 @@ fn each_gradient(planes: Planes, step: &Step, work: impl Fn(usize, &mut [f32]) +
 /// One of many planes of a size.
 fn plane<T>(planes: &[T], index: usize, size: usize) -> &[T] {
     &planes[index * size..][..size]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition: the taps of a window in order; the first of equal ones counts, and a NaN above all before it.
+    fn maximum(planes: &Planes, window: &Window, input: &[f32], [y, x]: [usize; 2]) -> (f32, Option<usize>) {
+        let mut found: (f32, Option<usize>) = (f32::NEG_INFINITY, None);
+        for ky in 0..window.kernel[0] {
+            for kx in 0..window.kernel[1] {
+                let at = |axis: usize, output: usize, tap: u64| {
+                    let place = (output as u64 * window.stride[axis] + tap * window.dilation[axis]) as usize;
+                    place.checked_sub(window.padding[axis] as usize).filter(|place| *place < planes.input[axis])
+                };
+                if let (Some(row), Some(column)) = (at(0, y, ky), at(1, x, kx)) {
+                    let value = input[row * planes.input[1] + column];
+                    if found.1.is_none() || value > found.0 || value.is_nan() {
+                        found = (value, Some((ky * window.kernel[1] + kx) as usize));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn check<I: Index>(window: Window, input: [usize; 2], ceil: bool) {
+        let output = [0, 1].map(|axis| {
+            let [kernel, stride, padding, dilation] =
+                [window.kernel, window.stride, window.padding, window.dilation].map(|pair| pair[axis] as usize);
+            let steps = input[axis] + 2 * padding - dilation * (kernel - 1) - 1;
+            if ceil { steps.div_ceil(stride) + 1 } else { steps / stride + 1 }
+        });
+        let planes = Planes { windows: Windows::Sliding { window: &window, count_include_pad: true }, input, output };
+        let mut room = Room::new();
+        for seed in 0..3 {
+            // Few values, so that there are equal ones; a few NaNs; and more and more of the least.
+            let value = |i: usize| match (i * 7919 + seed * 31) % 101 {
+                0 => f32::NAN,
+                r if r < 40 * seed + 3 => f32::NEG_INFINITY,
+                r => (r % 7) as f32 - 3.0,
+            };
+            let x: Vec<f32> = (0..planes.pixels()).map(value).collect();
+            let (mut y, mut index) = (vec![0.5; planes.positions()], vec![I::new(77); planes.positions()]);
+            planes.max(&x, &mut y, Some(&mut index), &mut room);
+            let mut alone = vec![0.5; planes.positions()];
+            planes.max::<I>(&x, &mut alone, None, &mut room);
+            for i in 0..y.len() {
+                let (max, place) = maximum(&planes, &window, &x, [i / output[1], i % output[1]]);
+                assert_eq!([y[i], alone[i]].map(f32::to_bits), [max.to_bits(); 2], "{window:?} {input:?}, output {i}");
+                // A window that is all on the padding has no place that matters.
+                assert!(place.is_none_or(|place| place == index[i].get()), "{window:?} {input:?}, index {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn maxima_and_their_places() {
+        let window = |kernel, stride, padding, dilation| Window {
+            kernel: [kernel; 2],
+            stride: [stride; 2],
+            padding: [padding; 2],
+            dilation: [dilation; 2],
+        };
+        let uneven = Window { kernel: [2, 5], stride: [3, 2], padding: [1, 2], dilation: [2, 1] };
+        let windows = [
+            window(3, 2, 1, 1),
+            window(2, 2, 0, 1),
+            window(3, 1, 1, 1),
+            window(3, 3, 0, 1),
+            window(2, 1, 1, 3),
+            window(3, 2, 0, 1),
+            uneven,
+        ];
+        // The last but one takes several bands; of the last, a row of windows has no room.
+        let inputs: &[[usize; 2]] =
+            if cfg!(miri) { &[[5, 6]] } else { &[[5, 6], [8, 7], [16, 16], [7, 50], [90, 75], [6, 3000]] };
+        for window in windows {
+            for input in inputs {
+                for ceil in [false, true] {
+                    check::<u8>(window, *input, ceil);
+                    check::<i32>(window, *input, ceil);
+                }
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::bounds::Bounds;
 use super::microkernel::{self, HEIGHT, LANES, Panel, Tile, WIDTH, multiply};
-use super::parallel;
+use super::parallel::{self, Shared};
 
 /// The common extent that is handled at a time.
 pub const DEPTH: usize = 256;
@@ -113,6 +113,12 @@ impl<'a> Matrix<'a> {
     /// Rows one after the other.
     pub fn rows(elements: &'a [f32], rows: usize, columns: usize) -> Self {
         Matrix { elements, rows, columns, row: columns, column: 1 }
+    }
+
+    /// A row of a matrix whose rows are contiguous.
+    pub fn line(&self, row: usize) -> &'a [f32] {
+        assert_eq!(self.column, 1, "the row is not contiguous");
+        &self.elements[row * self.row..][..self.columns]
     }
 
     /// With rows for columns.
@@ -429,8 +435,13 @@ impl<T: Right> Right for Part<'_, T> {
 
 /// As [`product`], cut into no more than so many tasks.
 fn product_in_tasks<P: Place>(target: &Target<P>, left: &impl Left, right: &impl Right, most: usize) {
+    assert_eq!([left.rows(), right.columns()], [target.rows, target.columns], "the result is of another size");
+    in_tasks(left, right, most, |rows, columns| block(target, left, right, rows, columns));
+}
+
+/// Calls `block` with rows and up to [`COLUMNS`] columns that make up a product, in no more than so many tasks.
+fn in_tasks(left: &impl Left, right: &impl Right, most: usize, block: impl Fn(Range<usize>, Range<usize>) + Sync) {
     let (rows, columns, depth) = (left.rows(), right.columns(), left.depth());
-    assert_eq!([rows, columns], [target.rows, target.columns], "the result is of another size");
     if rows == 0 || columns == 0 {
         return;
     }
@@ -444,10 +455,53 @@ fn product_in_tasks<P: Place>(target: &Target<P>, left: &impl Left, right: &impl
         let rows = i * tiles / row_blocks * HEIGHT..rows.min((i + 1) * tiles / row_blocks * HEIGHT);
         let columns = j * panels / column_blocks * WIDTH..columns.min((j + 1) * panels / column_blocks * WIDTH);
         for first in columns.clone().step_by(COLUMNS) {
-            block(target, left, right, rows.clone(), first..columns.end.min(first + COLUMNS));
+            block(rows.clone(), first..columns.end.min(first + COLUMNS));
         }
     };
     parallel::for_each(row_blocks * column_blocks, task);
+}
+
+/// Calls `take` with every piece of a product, part of a row, and with the part of other matrices of the product's size at its
+/// place, while the piece is in the cache. The common extent is [`DEPTH`] at most. The sums are those of [`product`].
+pub fn product_in_pieces<const N: usize>(
+    left: &impl Left,
+    right: &impl Right,
+    beside: [&mut [f32]; N],
+    take: impl Fn(&[f32], [&mut [f32]; N]) + Sync,
+) {
+    let width = right.columns();
+    let beside = Shared::new(beside);
+    in_tasks(left, right, TASKS, |rows, columns| {
+        let mut panels = Aligned([const { MaybeUninit::uninit() }; DEPTH * COLUMNS]);
+        let mut copy = Aligned([const { MaybeUninit::uninit() }; LEFT * DEPTH]);
+        let copy = zeros(&mut copy.0[..rows.len().min(LEFT).next_multiple_of(HEIGHT) * DEPTH]);
+        let mut tile: Tile = [[0.0; WIDTH]; HEIGHT];
+        let mut pieces = [[0.0; COLUMNS]; HEIGHT];
+        let depth = left.depth();
+        let size = depth * WIDTH;
+        let panels = &mut panels.0[..columns.len().div_ceil(WIDTH) * size];
+        right.pack(0..depth, columns.clone(), panels);
+        for first in rows.clone().step_by(LEFT) {
+            let group = first..rows.end.min(first + LEFT);
+            let part = left.tiles(group.clone(), 0..depth, copy);
+            for (i, row) in group.step_by(HEIGHT).enumerate() {
+                let height = (rows.end - row).min(HEIGHT);
+                let part = part.tile(i, height, depth);
+                for (j, panel) in panels.chunks_exact(size).enumerate() {
+                    // SAFETY: the rows are within their elements, as was checked, and `pack` has written the panel.
+                    unsafe { multiply(part, Panel::packed(panel.as_ptr().cast(), depth), WIDTH, &mut tile) };
+                    for (piece, sums) in pieces.iter_mut().zip(&tile[..height]) {
+                        piece[j * WIDTH..][..WIDTH].copy_from_slice(sums);
+                    }
+                }
+                for (row, piece) in (row..).zip(&pieces[..height]) {
+                    let place = row * width + columns.start..row * width + columns.end;
+                    // SAFETY: no other task has these rows and columns.
+                    take(&piece[..columns.len()], unsafe { beside.take(place) });
+                }
+            }
+        }
+    });
 }
 
 /// How many blocks of rows and of columns make so many tasks, so that as little as can be is copied twice.
