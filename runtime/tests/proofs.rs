@@ -247,6 +247,27 @@ fn activations_change_nothing_by_being_done_at_once() {
     }
 }
 
+/// Kernels keep more than a mebibyte on their stack, which is never the caller's.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn the_stack_of_the_caller_may_be_small() {
+    let window = Window { kernel: [3, 3], stride: [1, 1], padding: [1, 1], dilation: [1, 1] };
+    let conv = Layer::Conv(Conv { axes: 2, out_channels: 40, window, groups: 1, bias: true });
+    let mut builder = GraphBuilder::new("Stack");
+    let x = builder.input("x", DType::F32, &[40, 8, 8]).unwrap();
+    let member = builder.member("conv", conv, false);
+    let y = builder.call(member, &[x]).unwrap();
+    let training =
+        Training { batch: 2, optimizer: common::optimizer(0), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    let plan = builder.finish(y, Some(training), None, Budget::default()).unwrap().plan().unwrap();
+    for threads in [1, 2] {
+        let plan = plan.clone();
+        let caller = std::thread::Builder::new().stack_size(256 << 10);
+        let caller = caller.spawn(move || train_plan(&plan, Cpu::with_threads(threads).unwrap(), 2));
+        assert!(!caller.unwrap().join().unwrap().is_empty());
+    }
+}
+
 /// A network that ends with many classes.
 #[derive(Clone, Debug)]
 struct Head {

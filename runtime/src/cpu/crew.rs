@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use crate::error::Error;
 
-/// Leaf tasks keep blocks and tiles of matrices on the stack, up to 588 KiB; joins of a few dozen levels lie above them.
+/// Leaf tasks keep blocks and tiles of matrices on the stack, up to 1.3 MiB; joins of a few dozen levels lie above them.
 const STACK: usize = 4 << 20;
 
 /// A pool of threads that works for one caller at a time.
@@ -19,10 +19,10 @@ pub struct Crew {
     foreman: Option<Foreman>,
 }
 
-/// The pool, and the desk where one of its threads waits.
+/// The desk where a thread waits, and the pool that it belongs to if there are several.
 struct Foreman {
     desk: Arc<Desk>,
-    _pool: rayon::ThreadPool,
+    _pool: Option<rayon::ThreadPool>,
 }
 
 /// Where jobs and their outcomes are laid.
@@ -50,25 +50,31 @@ impl Crew {
         Crew { foreman: None }
     }
 
-    /// A crew of so many threads; with one, the caller itself works.
+    /// A crew of so many threads. Even one is a thread of its own, for the caller's stack may be too small.
     ///
     /// # Errors
     /// Where the system gives no threads.
     pub fn new(threads: usize) -> Result<Crew, Error> {
         // Miri would interpret every thread's waiting.
-        if threads <= 1 || cfg!(miri) {
+        if cfg!(miri) {
             return Ok(Crew::alone());
         }
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK);
-        let pool = builder.thread_name(|i| format!("plimsoll-{i}")).build();
+        let name = |i: usize| format!("plimsoll-{i}");
         let failed = |message: String| Error::Device { device: "the CPU".to_string(), message };
-        let pool = pool.map_err(|error| failed(error.to_string()))?;
-        // A thread's first theft from another would otherwise allocate its record.
-        pool.broadcast(|_| drop(crossbeam_epoch::pin()));
         let desk = Arc::new(Desk { state: Mutex::new(State::Idle), changed: Condvar::new() });
         let shared = Arc::clone(&desk);
+        if threads <= 1 {
+            // Without a pool, loops are loops.
+            let builder = std::thread::Builder::new().stack_size(STACK).name(name(0));
+            builder.spawn(move || shared.work()).map_err(|error| failed(error.to_string()))?;
+            return Ok(Crew { foreman: Some(Foreman { desk, _pool: None }) });
+        }
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK);
+        let pool = builder.thread_name(name).build().map_err(|error| failed(error.to_string()))?;
+        // A thread's first theft from another would otherwise allocate its record.
+        pool.broadcast(|_| drop(crossbeam_epoch::pin()));
         pool.spawn(move || shared.work());
-        Ok(Crew { foreman: Some(Foreman { desk, _pool: pool }) })
+        Ok(Crew { foreman: Some(Foreman { desk, _pool: Some(pool) }) })
     }
 
     /// Runs a function on one of the crew's threads, where [`parallel`](super::parallel) loops use them all.
