@@ -55,8 +55,7 @@ impl Crew {
     /// # Errors
     /// Where the system gives no threads.
     pub fn new(threads: usize) -> Result<Crew, Error> {
-        // Miri would interpret every thread's waiting.
-        if threads <= 1 || cfg!(miri) {
+        if threads <= 1 {
             return Ok(Crew::alone());
         }
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK);
