@@ -608,24 +608,31 @@ mod tests {
     /// All three products against plain loops: few maps, which are done without columns, and many; added to what is there.
     #[test]
     fn products_are_sums_over_taps() {
-        let many = if cfg!(miri) { 2 } else { 19 };
-        for (samples, groups, channels, maps, size, kernel, stride, padding, dilation) in [
-            (many, 1, 1, 6, [9, 12], [5, 5], [1, 1], [2, 2], [1, 1]),
-            (many, 1, 6, 14, [14, 14], [5, 5], [1, 1], [0, 0], [1, 1]),
-            (many, 2, 3, 4, [5, 17], [3, 2], [1, 1], [1, 3], [2, 1]),
-            (many, 1, 2, 5, [1, 40], [1, 7], [1, 1], [0, 9], [1, 3]),
-            (many, 1, 3, 33, [6, 11], [3, 3], [1, 1], [1, 1], [1, 1]),
-            (many, 1, 3, 5, [9, 21], [3, 3], [2, 2], [1, 1], [1, 1]),
-            (many, 1, 2, 5, [8, 36], [2, 4], [1, 3], [0, 2], [1, 1]),
+        type Case = (usize, usize, usize, usize, [usize; 2], [usize; 2], [usize; 2], [usize; 2], [usize; 2]);
+        // One for each way: few maps, each a group, columns, and the algorithm of Winograd with more than it handles at a time.
+        const SMALL: [Case; 4] = [
+            (2, 1, 2, 2, [2, 8], [2, 3], [1, 1], [0, 1], [1, 1]),
+            (2, 2, 1, 2, [2, 5], [2, 2], [1, 2], [1, 0], [1, 1]),
+            (2, 1, 2, 3, [4, 5], [3, 3], [2, 2], [1, 1], [1, 1]),
+            (1, 1, 2, 3, [7, 7], [3, 3], [1, 1], [1, 1], [1, 1]),
+        ];
+        const ALL: [Case; 12] = [
+            (19, 1, 1, 6, [9, 12], [5, 5], [1, 1], [2, 2], [1, 1]),
+            (19, 1, 6, 14, [14, 14], [5, 5], [1, 1], [0, 0], [1, 1]),
+            (19, 2, 3, 4, [5, 17], [3, 2], [1, 1], [1, 3], [2, 1]),
+            (19, 1, 2, 5, [1, 40], [1, 7], [1, 1], [0, 9], [1, 3]),
+            (19, 1, 3, 33, [6, 11], [3, 3], [1, 1], [1, 1], [1, 1]),
+            (19, 1, 3, 5, [9, 21], [3, 3], [2, 2], [1, 1], [1, 1]),
+            (19, 1, 2, 5, [8, 36], [2, 4], [1, 3], [0, 2], [1, 1]),
+            (19, 3, 1, 2, [9, 12], [3, 2], [1, 2], [1, 0], [2, 1]),
             // By the algorithm of Winograd: more channels, maps and tiles than are handled at a time, and odd ones.
             (1, 1, 32, 32, [8, 8], [3, 3], [1, 1], [1, 1], [1, 1]),
             (3, 1, 67, 79, [7, 14], [3, 3], [1, 1], [1, 1], [1, 1]),
             (2, 2, 33, 32, [14, 9], [3, 3], [1, 1], [0, 1], [1, 1]),
             (1, 1, 32, 66, [8, 211], [3, 3], [1, 1], [2, 0], [1, 1]),
-        ] {
-            if cfg!(miri) && channels * maps * size[0] > 32 * 32 * 8 {
-                continue;
-            }
+        ];
+        let cases: &[Case] = if cfg!(miri) { &SMALL } else { &ALL };
+        for &(samples, groups, channels, maps, size, kernel, stride, padding, dilation) in cases {
             let count = |axis: usize| {
                 let reach: usize = (kernel[axis] - 1) * dilation[axis] + 1;
                 (size[axis] + 2 * padding[axis] - reach) / stride[axis] + 1
@@ -655,19 +662,22 @@ mod tests {
                     }
                 }
             }
+            let check = |which: usize, compute: &mut dyn FnMut(&mut [f32])| {
+                let expected = &expected[which];
+                let mut got = vec![0.5; expected.len()];
+                compute(&mut got);
+                let largest = expected.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
+                for (got, expected) in got.iter().zip(expected) {
+                    let error = (f64::from(*got) - expected).abs() / largest;
+                    assert!(error < 1e-5, "product {which} of {g:?}: {got} is not {expected}");
+                }
+            };
+            let whole = Image::Whole(&image);
+            check(0, &mut |got| correlate(&g, whole, &weight, got, Start::Target, Bounds::NONE));
+            check(1, &mut |got| spread(&g, &maps, &weight, got, Start::Target, 0..g.channels));
             for parts in [0, 5] {
                 let mut room = vec![0.0; parts * g.maps * g.rows()];
-                let mut got = expected.each_ref().map(|expected| vec![0.5; expected.len()]);
-                correlate(&g, Image::Whole(&image), &weight, &mut got[0], Start::Target, Bounds::NONE);
-                spread(&g, &maps, &weight, &mut got[1], Start::Target, 0..g.channels);
-                kernel_gradient(&g, Image::Whole(&image), &maps, 0..g.kernel_rows(), &mut got[2], true, &mut room);
-                for (which, (got, expected)) in got.iter().zip(&expected).enumerate() {
-                    let largest = expected.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
-                    for (got, expected) in got.iter().zip(expected) {
-                        let error = (f64::from(*got) - expected).abs() / largest;
-                        assert!(error < 1e-5, "product {which} of {g:?}: {got} is not {expected}");
-                    }
-                }
+                check(2, &mut |got| kernel_gradient(&g, whole, &maps, 0..g.kernel_rows(), got, true, &mut room));
             }
         }
     }
@@ -676,26 +686,31 @@ mod tests {
     /// with the batch in parts or whole.
     #[test]
     fn rows_of_the_kernel_gradient() {
-        for (groups, channels, maps, kernel) in [(1, 3, 7, 3), (2, 3, 5, 3), (3, 1, 2, 3), (2, 4, 5, 1)] {
+        let cases: &[(usize, usize, usize, usize)] = if cfg!(miri) {
+            &[(2, 1, 4, 1), (2, 1, 2, 1), (1, 17, 2, 1)]
+        } else {
+            &[(1, 3, 7, 3), (2, 3, 5, 3), (3, 1, 2, 3), (2, 4, 5, 1)]
+        };
+        let (samples, size) = if cfg!(miri) { (2, [2, 8]) } else { (20, [8, 8]) };
+        for &(groups, channels, maps, kernel) in cases {
             let g = Geometry {
                 groups,
                 channels,
                 maps,
-                image: [8, 8],
-                map: [8, 8],
+                image: size,
+                map: size,
                 kernel: [kernel; 2],
                 stride: [1, 1],
                 padding: [kernel / 2; 2],
                 dilation: [1, 1],
             };
-            let samples = if cfg!(miri) { 2 } else { 20 };
-            let image: Vec<f32> = (0..samples * groups * channels * 64).map(value).collect();
-            let map: Vec<f32> = (0..samples * groups * maps * 64).map(|i| value(i + 3)).collect();
+            let image: Vec<f32> = (0..samples * groups * channels * g.pixels()).map(value).collect();
+            let map: Vec<f32> = (0..samples * groups * maps * g.positions()).map(|i| value(i + 3)).collect();
             for parts in [0, 3] {
                 let mut room = vec![0.0; parts * maps * g.rows()];
                 let mut whole = vec![0.0; groups * maps * g.rows()];
                 kernel_gradient(&g, Image::Whole(&image), &map, 0..g.kernel_rows(), &mut whole, false, &mut room);
-                for height in 1..g.kernel_rows() {
+                for height in (1..g.kernel_rows()).step_by(if cfg!(miri) { 3 } else { 1 }) {
                     let mut tiles = vec![0.0; whole.len()];
                     for (i, tile) in tiles.chunks_mut(height * g.rows()).enumerate() {
                         let first = i * height;

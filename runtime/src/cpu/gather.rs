@@ -70,7 +70,7 @@ pub fn gather(
     assert!(last + WIDTH <= to.len(), "rows end outside of the block");
     let last = panels.iter().map(|pieces| pieces.last).max().unwrap_or(0);
     assert!((count - 1) * channel + last < source.len(), "channels end outside of the source");
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && panels[0].step <= 2 {
         let to = to.as_mut_ptr().cast();
         // SAFETY: the processor has the instructions, and all is within source and block, as was checked.
@@ -92,7 +92,7 @@ pub fn gather(
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
         __m512, __mmask16, _mm512_mask_blend_ps, _mm512_mask_loadu_ps, _mm512_maskz_loadu_ps, _mm512_permutex2var_ps,

@@ -1,7 +1,7 @@
 //! Loops whose turns run on several threads.
 //!
 //! How work is split depends on the work alone, never on the number of threads, so that results do not either. On a
-//! thread that belongs to no pool (one thread was asked for, or Miri interprets) the turns run one after the other.
+//! thread that belongs to no pool (one thread was asked for) the turns run one after the other.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -165,4 +165,94 @@ pub fn sum(elements: usize, part: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let parts = elements.div_ceil(size);
     chunks(&mut sums[..parts], 1, |i, sum| sum[0] = part(i * size..elements.min((i + 1) * size)));
     sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::crew::Crew;
+
+    /// Runs a function on the caller's thread and on three.
+    fn on_one_thread_and_three(mut work: impl FnMut() + Send) {
+        for threads in [1, 3] {
+            Crew::new(threads).unwrap().run(&mut work);
+        }
+    }
+
+    /// Places in order, as many as there are.
+    fn places(count: usize) -> Vec<usize> {
+        (0..count).collect()
+    }
+
+    #[test]
+    fn every_chunk_comes_once() {
+        on_one_thread_and_three(|| {
+            for (length, size) in [(0, 3), (1, 3), (10, 3), (12, 3), (5, 0)] {
+                let mut all = vec![0; length];
+                chunks(&mut all, size, |i, chunk| {
+                    chunk.iter_mut().zip(i * size.max(1)..).for_each(|(to, place)| *to += place);
+                });
+                assert_eq!(all, places(length), "chunks of {size}");
+            }
+        });
+    }
+
+    /// The shortest has the last word on how many there are.
+    #[test]
+    fn chunks_come_side_by_side() {
+        on_one_thread_and_three(|| {
+            let (mut one, mut two, mut three) = ([0u8; 5], [0u16; 9], [0u32; 20]);
+            chunks2((&mut one, 1), (&mut two, 2), |i, a, b| {
+                a.fill(i as u8 + 1);
+                b.fill(i as u16 + 1);
+            });
+            assert_eq!((one, two), ([1, 2, 3, 4, 5], [1, 1, 2, 2, 3, 3, 4, 4, 5]));
+            chunks3((&mut one, 2), (&mut two, 3), (&mut three, 4), |i, a, b, c| {
+                a.fill(i as u8);
+                b.fill(i as u16);
+                c.fill(i as u32 + 1);
+            });
+            assert_eq!((one, two), ([0, 0, 1, 1, 2], [0, 0, 0, 1, 1, 1, 2, 2, 2]));
+            assert_eq!(three, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let (mut one, mut two) = ([0.0; 7], [0.5; 7]);
+            side_by_side([&mut one, &mut two], 2, |first, [a, b]| {
+                for (i, (a, b)) in a.iter_mut().zip(b).enumerate() {
+                    (*a, *b) = (*b, (first + i) as f32);
+                }
+            });
+            assert_eq!((one, two), ([0.5; 7], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+        });
+    }
+
+    /// Tasks have columns of their own in rows that all of them share.
+    #[test]
+    fn every_column_comes_once() {
+        on_one_thread_and_three(|| {
+            let mut matrix = vec![0.0; 4 * 7];
+            columns(&mut matrix, 7, 3, |mut columns| {
+                for row in 0..4 {
+                    let range = columns.range.clone();
+                    columns.row(row).iter_mut().zip(range).for_each(|(to, column)| *to += (row * 7 + column) as f32);
+                }
+            });
+            assert!(matrix.iter().zip(0..).all(|(got, place)| *got == place as f32), "{matrix:?}");
+        });
+    }
+
+    #[test]
+    fn parts_of_slices_are_shared_out() {
+        on_one_thread_and_three(|| {
+            let (mut one, mut two) = ([0.0; 9], [0.0; 9]);
+            let shared = Shared::new([&mut one, &mut [], &mut two]);
+            for_each(3, |i| {
+                // SAFETY: each task has three elements of its own.
+                let [a, empty, b] = unsafe { shared.take(3 * i..3 * (i + 1)) };
+                assert!(empty.is_empty());
+                a.fill(i as f32);
+                b.fill(-(i as f32));
+            });
+            assert_eq!(one, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
+            assert_eq!(two, one.map(|x: f32| -x));
+        });
+    }
 }

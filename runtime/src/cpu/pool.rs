@@ -584,7 +584,7 @@ mod tests {
         });
         let planes = Planes { windows: Windows::Sliding { window: &window, count_include_pad: true }, input, output };
         let mut room = Room::new();
-        for seed in 0..3 {
+        for seed in 0..if cfg!(miri) { 1 } else { 3 } {
             // Few values, so that there are equal ones; a few NaNs; and more and more of the least.
             let value = |i: usize| match (i * 7919 + seed * 31) % 101 {
                 0 => f32::NAN,
@@ -626,7 +626,7 @@ mod tests {
         // The last but one takes several bands; of the last, a row of windows has no room.
         let inputs: &[[usize; 2]] =
             if cfg!(miri) { &[[5, 6]] } else { &[[5, 6], [8, 7], [16, 16], [7, 50], [90, 75], [6, 3000]] };
-        for window in windows {
+        for window in windows.into_iter().skip(if cfg!(miri) { 5 } else { 0 }) {
             for input in inputs {
                 for ceil in [false, true] {
                     check::<u8>(window, *input, ceil);

@@ -14,7 +14,7 @@ pub trait Wide {
 /// is rounded as it stands.
 #[inline(always)]
 pub fn run_wide<W: Wide>(work: W) -> W::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -32,13 +32,13 @@ pub fn run_wide<W: Wide>(work: W) -> W::Output {
     work.run()
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
 fn run_avx512<W: Wide>(work: W) -> W::Output {
     work.run()
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn run_avx2<W: Wide>(work: W) -> W::Output {
     work.run()

@@ -43,7 +43,7 @@ struct Transform<'r, 'a> {
 }
 
 fn transform_lines(lines: Transform) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
         // SAFETY: the processor has the instructions.
         return unsafe { x86::transform(lines) };
@@ -105,7 +105,7 @@ fn transform_taps([a, b, c]: [&[f32; LANES]; TAPS]) -> [[f32; LANES]; PATCH] {
     numbers
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
         __m512, _mm_loadu_ps, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps128_ps512,
@@ -189,7 +189,7 @@ mod tests {
         let line = 11;
         let elements: Vec<f32> = (0..LANES * line).map(|i| (i * 7919 % 101) as f32).collect();
         for reversed in [false, true] {
-            for count in 1..=LANES {
+            for count in (1..=LANES).step_by(if cfg!(miri) { LANES - 1 } else { 1 }) {
                 let elements = &elements[..(count - 1) * line + ALL];
                 let expected = |number: usize, lane: usize| {
                     let terms = (0..ALL).map(|tap| {
@@ -199,7 +199,10 @@ mod tests {
                     });
                     terms.sum::<f32>()
                 };
-                let mut to = vec![MaybeUninit::new(f32::NAN); PATCH * PATCH * KERNEL];
+                let mut to = Box::new_uninit_slice(PATCH * PATCH * KERNEL);
+                if cfg!(not(miri)) {
+                    to.fill(MaybeUninit::new(f32::NAN));
+                }
                 let check = |to: &[MaybeUninit<f32>], way: &str| {
                     for number in 0..PATCH * PATCH {
                         for lane in 0..count {
@@ -209,7 +212,7 @@ mod tests {
                         }
                     }
                 };
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx512f") {
                     let lines = Transform { elements, line, count, reversed, to: &mut to };
                     // SAFETY: the processor has the instructions.

@@ -19,7 +19,7 @@ pub fn transform(columns: &Columns, chunks: &[Chunk], channels: Range<usize>, ti
             let plane = columns.plane(chunk.sample, channel);
             let source = Source::new(columns, plane, chunk);
             let to = &mut to[first + chunk.place..];
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
                 // SAFETY: the processor has the instructions.
                 unsafe { x86::transform(&source, chunk.length, to) };
@@ -124,7 +124,7 @@ fn transform_patch<const L: usize>([a, b, c, d]: &[[f32; L]; PATCH]) -> [[f32; L
     numbers
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
         __m256, __m512, _mm256_add_ps, _mm256_maskz_loadu_ps, _mm256_permutex2var_ps, _mm256_set_epi32,
@@ -234,8 +234,10 @@ mod tests {
         const B: [[f32; PATCH]; PATCH] =
             [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 1.0], [-1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, -1.0]];
         let plane: Vec<f32> = (0..HEIGHT * WIDTH).map(|i| element(i / WIDTH, i % WIDTH)).collect();
-        for top in [-1, 0, 2, 4] {
-            for (left, tiles) in [(-2, 3), (-1, 8), (0, 9), (3, 8), (-1, 10), (16, 2)] {
+        let tops: &[isize] = if cfg!(miri) { &[-1, 2] } else { &[-1, 0, 2, 4] };
+        let lefts = [(-2, 3), (16, 2), (-1, 10), (-1, 8), (0, 9), (3, 8)];
+        for &top in tops {
+            for (left, tiles) in lefts.into_iter().take(if cfg!(miri) { 2 } else { lefts.len() }) {
                 let mut source = Source { plane: &plane, rows: [0; PATCH], columns: [0; PATCH] };
                 for i in (0..PATCH).filter(|i| (0..HEIGHT).contains(&(top + i.cast_signed()))) {
                     source.rows[i] = (top + i.cast_signed()) * WIDTH + left;
@@ -261,8 +263,11 @@ mod tests {
                         }
                     }
                 };
-                let mut to = vec![MaybeUninit::new(f32::NAN); PATCH * PATCH * PATCHES];
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                let mut to = Box::new_uninit_slice(PATCH * PATCH * PATCHES);
+                if cfg!(not(miri)) {
+                    to.fill(MaybeUninit::new(f32::NAN));
+                }
+                #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
                     // SAFETY: the processor has the instructions.
                     unsafe { x86::transform(&source, tiles, &mut to) };
