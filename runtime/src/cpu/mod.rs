@@ -1,7 +1,7 @@
 //! The CPU: kernels in Rust, one file for each family of layers.
 //!
 //! `unsafe` is in what lends steps their slices of the arena (`memory`, `step`), in the threads (`crew`, `parallel`), and in the innermost
-//! loops of products and convolutions (`microkernel`, `vector`, `gather`, `product`, `narrow`, `convolution`). All other kernels are safe.
+//! loops of products and convolutions (`microkernel`, `vector`, `gather`, `product`, `narrow`, `winograd`, `convolution`). All other kernels are safe.
 //!
 //! To add a layer, write its file and a row in `forward` and `backward` below.
 
