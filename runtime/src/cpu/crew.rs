@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use crate::error::Error;
 
-/// Leaf tasks keep blocks and tiles of matrices on the stack, up to 588 KiB; joins of a few dozen levels lie above them.
+/// Leaf tasks keep blocks and tiles of matrices on the stack, up to 1.3 MiB; joins of a few dozen levels lie above them.
 const STACK: usize = 4 << 20;
 
 /// A pool of threads that works for one caller at a time.

@@ -76,11 +76,10 @@ pub fn correlate<P: Place>(target: &Target<P>, kernel: &Kernel, columns: &Column
     let count = blocks[0] * blocks[1];
     let tasks = count.min(TASKS);
     parallel::for_each(tasks, |task| {
-        let mut room = Room {
-            patches: Aligned([const { MaybeUninit::uninit() }; _]),
-            kernel: Aligned([const { MaybeUninit::uninit() }; _]),
-            sums: Aligned([const { MaybeUninit::uninit() }; _]),
-        };
+        let mut room = MaybeUninit::<Room>::uninit();
+        // SAFETY: a room is nothing but elements that need no value. Made of its parts, it would be on the stack twice where
+        // nothing is optimized.
+        let room = unsafe { room.assume_init_mut() };
         let mut chunks = [Chunk::default(); TILES];
         for block in task * count / tasks..(task + 1) * count / tasks {
             // Neighbouring blocks have the same tiles, and other maps.
@@ -134,7 +133,7 @@ fn first(axis: &Axis) -> isize {
 /// elements at the same place in all of them would drive each other out of the first-level cache.
 const LINE: usize = 16;
 
-/// What a task works in: for each of the [`NUMBERS`] a matrix of its own.
+/// What a task works in, 1.2 MiB of the stack: for each of the [`NUMBERS`] a matrix of its own.
 struct Room {
     patches: Aligned<Patches>,
     kernel: Aligned<Transformed>,
