@@ -3,7 +3,8 @@
 //!
 //! Results come in tiles of 2 x 2, each from the 4 x 4 elements of the source under its taps, its *patch*. Kernel and patches
 //! are transformed into 16 numbers each, at which the convolution is one product of matrices a number: maps times channels
-//! times tiles, 16 multiplications for 4 results instead of 36. The sums are transformed back into results.
+//! times tiles, 16 multiplications for 4 results instead of 36. The sums are transformed back into results. (Where a source is
+//! not finite, more of the results around it may be NaN than those with a tap on it.)
 //!
 //! A task has some maps and a block of tiles. For some channels at a time, it lays out the patches of all tiles in the
 //! second-level cache, then the kernel of a few maps, and adds their products to sums that stay in that cache too.
