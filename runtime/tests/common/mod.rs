@@ -350,7 +350,8 @@ pub fn wide(recipe: &Recipe) -> Graph {
         let value = values[values.len() - 1];
         let shape = builder.value_type(value).shape.0.clone();
         let channels = shape[0];
-        let other = values[dice.below(values.len() as u64) as usize];
+        // Often what an activation was applied to, which then can't be in place.
+        let other = values[values.len() - 1 - dice.below(values.len().min(3) as u64) as usize];
         let (frozen, yes, many) = (dice.below(6) == 0, dice.below(2) == 0, 32 + dice.below(40));
         let window = |kernel: u64, padding: u64| Window {
             kernel: [kernel; 2],
