@@ -313,6 +313,27 @@ fn a_small_network_agrees() {
     assert_eq!(bits, train_plan(&thorough, Poisoned::new(alone()), steps), "with savings");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 25, failure_persistence: None, ..Default::default() })]
+
+    /// Where there are many channels, all ways of running a network give the same bits, whatever is saved.
+    #[test]
+    #[cfg_attr(miri, ignore)]
+    fn many_channels_change_nothing(recipe in recipes(false), threads in 2..6usize) {
+        let graph = common::wide(&recipe);
+        let alone = || Cpu::with_threads(1).unwrap();
+        let [plain, thorough] = plain_and_thorough(&graph);
+        let bits = train_plan(&plain, alone(), 3);
+        prop_assert_eq!(&bits, &train_plan(&plain, Cpu::with_threads(threads).unwrap(), 3), "with more threads");
+        prop_assert_eq!(&bits, &train_plan(&plain, Apart::new(alone()), 3), "apart");
+        let saved = train_plan(&thorough, Cpu::with_threads(threads).unwrap(), 3);
+        prop_assert_eq!(&saved, &train_plan(&thorough, Poisoned::new(alone()), 3), "with poison");
+        if !thorough.training.as_ref().unwrap().strategy.momentum_gradients {
+            prop_assert_eq!(&bits, &saved, "with savings");
+        }
+    }
+}
+
 /// A network that ends with many classes.
 #[derive(Clone, Debug)]
 struct Head {

@@ -599,10 +599,43 @@ pub fn bias_gradient(map: &[f32], dbias: &mut [f32], size: usize) {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::layers::activation::Activation;
+    use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
+
+    use super::super::crew::Crew;
     use super::*;
 
     fn value(i: usize) -> f32 {
         ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0
+    }
+
+    /// The map, the image and the kernel that the other two make, by plain loops over their elements and taps, each added to
+    /// `start`.
+    fn sums_over_taps(g: &Geometry, [image, map, kernel]: [&[f32]; 3], start: f64) -> [Vec<f64>; 3] {
+        let [mut map_sums, mut image_sums, mut kernel_sums] =
+            [map, image, kernel].map(|elements| vec![start; elements.len()]);
+        for (plane, map) in map.chunks(g.positions()).enumerate() {
+            let (sample, row) = (plane / g.kernel_rows(), plane % g.kernel_rows());
+            for channel in 0..g.channels {
+                let image_plane = ((sample * g.groups + row / g.maps) * g.channels + channel) * g.pixels();
+                for tap in 0..g.taps() {
+                    let [ky, kx] = [tap / g.kernel[1], tap % g.kernel[1]];
+                    let k = row * g.rows() + channel * g.taps() + tap;
+                    let (factor, mut sum) = (f64::from(kernel[k]), 0.0);
+                    for y in g.inside(0, ky) {
+                        for x in g.inside(1, kx) {
+                            let position = y * g.map[1] + x;
+                            let pixel = image_plane + g.at(0, y, ky) * g.image[1] + g.at(1, x, kx);
+                            map_sums[plane * g.positions() + position] += factor * f64::from(image[pixel]);
+                            image_sums[pixel] += factor * f64::from(map[position]);
+                            sum += f64::from(map[position]) * f64::from(image[pixel]);
+                        }
+                    }
+                    kernel_sums[k] += sum;
+                }
+            }
+        }
+        [map_sums, image_sums, kernel_sums]
     }
 
     /// All three products against plain loops: few maps, which are done without columns, and many; added to what is there.
@@ -642,26 +675,7 @@ mod tests {
             let image: Vec<f32> = (0..samples * groups * channels * g.pixels()).map(value).collect();
             let maps: Vec<f32> = (0..samples * groups * maps * g.positions()).map(|i| value(i + 3)).collect();
             let weight: Vec<f32> = (0..g.kernel_rows() * g.rows()).map(|i| value(i + 7)).collect();
-            let mut expected = [vec![0.5f64; maps.len()], vec![0.5; image.len()], vec![0.5; weight.len()]];
-            for sample in 0..samples {
-                for row in 0..g.kernel_rows() {
-                    for (y, x) in (0..map[0]).flat_map(|y| (0..map[1]).map(move |x| (y, x))) {
-                        let to = (sample * g.kernel_rows() + row) * g.positions() + y * map[1] + x;
-                        for (c, tap) in (0..channels).flat_map(|c| (0..g.taps()).map(move |tap| (c, tap))) {
-                            let taps = [tap / kernel[1], tap % kernel[1]];
-                            let inside = |axis: usize, at: usize| g.inside(axis, taps[axis]).contains(&at);
-                            if inside(0, y) && inside(1, x) {
-                                let channel = sample * groups * channels + row / g.maps * channels + c;
-                                let at = g.at(0, y, taps[0]) * size[1] + g.at(1, x, taps[1]);
-                                let (from, k) = (channel * g.pixels() + at, row * g.rows() + c * g.taps() + tap);
-                                expected[0][to] += f64::from(image[from]) * f64::from(weight[k]);
-                                expected[1][from] += f64::from(maps[to]) * f64::from(weight[k]);
-                                expected[2][k] += f64::from(maps[to]) * f64::from(image[from]);
-                            }
-                        }
-                    }
-                }
-            }
+            let expected = sums_over_taps(&g, [&image, &maps, &weight], 0.5);
             let check = |which: usize, compute: &mut dyn FnMut(&mut [f32])| {
                 let expected = &expected[which];
                 let mut got = vec![0.5; expected.len()];
@@ -720,6 +734,119 @@ mod tests {
                     assert_eq!(tiles, whole, "{groups} groups, tiles of {height} rows, {parts} parts");
                 }
             }
+        }
+    }
+
+    /// A convolution in the sizes at which its products are computed one way or another.
+    fn geometries() -> impl Strategy<Value = (Geometry, usize)> {
+        let size = prop_oneof![(1..25usize, 1..25usize), (1..5usize, 30..90usize), (30..90usize, 1..5usize)];
+        let channels = prop_oneof![1..40usize, 30..140usize];
+        let maps = prop_oneof![1..40usize, 30..140usize];
+        let (groups, samples) = (prop_oneof![3 => Just(1), 1 => 2..4usize], 1..4usize);
+        // Mostly 3 x 3 taps with stride 1.
+        let odd = (1..5usize, 1..5usize, 1..4usize, 1..4usize, 1..4usize, 1..4usize);
+        let window = prop_oneof![3 => Just((3, 3, 1, 1, 1, 1)), 1 => odd];
+        (size, channels, maps, groups, samples, window, (0..4usize, 0..4usize)).prop_filter_map(
+            "the kernel is larger than the image",
+            |(size, channels, maps, groups, samples, window, padding)| {
+                let (image, padding) = ([size.0, size.1], [padding.0, padding.1]);
+                let (kernel, stride, dilation) = ([window.0, window.1], [window.2, window.3], [window.4, window.5]);
+                let mut map = [0; 2];
+                for axis in 0..2 {
+                    let reach = (kernel[axis] - 1) * dilation[axis] + 1;
+                    map[axis] = (image[axis] + 2 * padding[axis]).checked_sub(reach)? / stride[axis] + 1;
+                }
+                // Groups share what there is.
+                let [channels, maps] = [channels, maps].map(|count| count.div_ceil(groups));
+                let g = Geometry { groups, channels, maps, image, map, kernel, stride, padding, dilation };
+                (samples * channels * maps * groups * g.positions() * g.taps() < 20_000_000).then_some((g, samples))
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+        /// All three products of any convolution are the sums over its taps to the last bit, for the numbers are such that
+        /// nothing is rounded: added to what is there or not, with a bias, within bounds, for some of the channels or rows,
+        /// and with the image in parts.
+        #[test]
+        #[cfg_attr(miri, ignore)]
+        fn products_are_exact((g, samples) in geometries(), seed in 0..1000usize, cut in 0.0..1.0, threads in 1..4usize) {
+            let numbers = |count: usize, seed: usize| -> Vec<f32> {
+                (0..count).map(|i| (((i + 1000 * seed) * 7919 + i / 11) % 7) as f32 - 3.0).collect()
+            };
+            let image = numbers(samples * g.groups * g.channels * g.pixels(), seed);
+            let map = numbers(samples * g.kernel_rows() * g.positions(), seed + 3);
+            let kernel = numbers(g.kernel_rows() * g.rows(), seed + 7);
+            let sums = sums_over_taps(&g, [&image, &map, &kernel], 0.0);
+            let mut crew = Crew::new(threads).unwrap();
+            let check = |what: &str, got: &[f32], expected: &[f64]| {
+                let wrong = got.iter().zip(expected).position(|(got, expected)| f64::from(*got) != *expected);
+                let wrong = wrong.map(|at| (at, got[at], expected[at]));
+                prop_assert!(wrong.is_none() && got.len() == expected.len(), "{what} of {g:?}: {wrong:?}");
+                Ok(())
+            };
+
+            // The image as the parts of a concat: the first channels of each sample, and the others.
+            let cut_channel = (cut * g.channels as f64) as usize;
+            let channels = [0..cut_channel, cut_channel..g.channels];
+            let part = |own: &Range<usize>| {
+                let samples = image.chunks(g.channels * g.pixels());
+                let parts = samples.flat_map(|sample| &sample[own.start * g.pixels()..own.end * g.pixels()]);
+                parts.copied().collect::<Vec<f32>>()
+            };
+            let [left, right] = channels.each_ref().map(part);
+            let parts = [&left[..], &right[..]];
+            let has_parts = g.groups == 1 && cut_channel > 0;
+            let images = [Some(Image::Whole(&image)), has_parts.then_some(Image::Parts(&parts))];
+
+            // What is overwritten may be anything.
+            for (start, before) in [(Start::Target, 2.0f32), (Start::Zero, f32::NAN)] {
+                let adds = matches!(start, Start::Target);
+                let [maps, pixels, taps] =
+                    sums.each_ref().map(|sums| sums.iter().map(|x| if adds { x + 2.0 } else { *x }).collect::<Vec<_>>());
+                for image in images.into_iter().flatten() {
+                    for bounds in [None, Bounds::of(&Activation::Relu6)] {
+                        let clamped = |x: &f64| if bounds.is_some() { x.clamp(0.0, 6.0) } else { *x };
+                        let mut got = vec![before; maps.len()];
+                        let within = bounds.unwrap_or(Bounds::NONE);
+                        crew.run(|| correlate(&g, image, &kernel, &mut got, start, within));
+                        check("the map", &got, &maps.iter().map(clamped).collect::<Vec<_>>())?;
+                    }
+                    for (room, first) in [(0, 0.0), (3, 0.0), (3, cut)] {
+                        let mut room = vec![f32::NAN; room * g.maps * g.rows()];
+                        let rows = (first * g.kernel_rows() as f64) as usize..g.kernel_rows();
+                        let mut got = vec![before; rows.len() * g.rows()];
+                        crew.run(|| kernel_gradient(&g, image, &map, rows.clone(), &mut got, adds, &mut room));
+                        check("the kernel", &got, &taps[rows.start * g.rows()..])?;
+                    }
+                }
+                let mut got = vec![before; pixels.len()];
+                crew.run(|| spread(&g, &map, &kernel, &mut got, start, 0..g.channels));
+                check("the image", &got, &pixels)?;
+                for own in channels.iter().filter(|_| has_parts) {
+                    let samples = pixels.chunks(g.channels * g.pixels());
+                    let expected = samples.flat_map(|sample| &sample[own.start * g.pixels()..own.end * g.pixels()]);
+                    let expected: Vec<f64> = expected.copied().collect();
+                    let mut got = vec![before; expected.len()];
+                    crew.run(|| spread(&g, &map, &kernel, &mut got, start, own.clone()));
+                    check("some channels of the image", &got, &expected)?;
+                }
+            }
+
+            let with_bias = |sums: &[f64], plane: usize, bias: &[f32]| {
+                let planes = sums.chunks(plane).zip(bias.iter().cycle());
+                planes.flat_map(|(plane, bias)| plane.iter().map(|x| x + f64::from(*bias))).collect::<Vec<_>>()
+            };
+            let bias = numbers(g.kernel_rows(), seed);
+            let mut got = vec![f32::NAN; map.len()];
+            crew.run(|| correlate(&g, images[0].unwrap(), &kernel, &mut got, Start::Bias(&bias), Bounds::NONE));
+            check("the map with a bias", &got, &with_bias(&sums[0], g.positions(), &bias))?;
+            let bias = numbers(g.groups * g.channels, seed);
+            let mut got = vec![f32::NAN; image.len()];
+            crew.run(|| spread(&g, &map, &kernel, &mut got, Start::Bias(&bias), 0..g.channels));
+            check("the image with a bias", &got, &with_bias(&sums[1], g.pixels(), &bias))?;
         }
     }
 }

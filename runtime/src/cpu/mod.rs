@@ -78,7 +78,8 @@ impl Cpu {
         Cpu::with_threads(threads.unwrap_or(1)).unwrap_or_else(|_| Cpu { crew: Crew::alone() })
     }
 
-    /// The CPU with so many threads, but no more than [`MAX_THREADS`]. Results do not depend on how many.
+    /// The CPU with so many threads, but no more than [`MAX_THREADS`]. Results do not depend on how many. None is the
+    /// caller's.
     ///
     /// # Errors
     /// Where the system gives no threads.

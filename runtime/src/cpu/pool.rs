@@ -553,6 +553,8 @@ fn plane<T>(planes: &[T], index: usize, size: usize) -> &[T] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{ProptestConfig, any, prop_oneof, proptest};
+
     use super::*;
 
     /// The definition: the taps of a window in order; the first of equal ones counts, and a NaN above all before it.
@@ -632,6 +634,28 @@ mod tests {
                     check::<u8>(window, *input, ceil);
                     check::<i32>(window, *input, ceil);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 300 }, failure_persistence: None, ..Default::default() })]
+
+        /// The same for any window: bands of one row and of many, whole planes, and a stride that leaves elements out.
+        #[test]
+        fn maxima_of_any_window(
+            (kernel, stride) in ([1..6u64, 1..6u64], [1..6u64, 1..6u64]),
+            (padding, dilation) in ([0..3u64, 0..3u64], [1..4u64, 1..4u64]),
+            input in prop_oneof![[1..40usize, 1..40usize], [1..4usize, 40..2000usize], [40..300usize, 1..12usize]],
+            ceil in any::<bool>(),
+        ) {
+            // At most half of the window is padding.
+            let padding = [0, 1].map(|axis| padding[axis].min(kernel[axis] / 2));
+            let window = Window { kernel, stride, padding, dilation };
+            let fits = |axis: usize| input[axis] as u64 + 2 * padding[axis] > dilation[axis] * (kernel[axis] - 1);
+            if fits(0) && fits(1) {
+                check::<u8>(window, input, ceil);
+                check::<i32>(window, input, ceil);
             }
         }
     }

@@ -339,6 +339,83 @@ pub fn joined(recipe: &Recipe) -> Graph {
     builder.finish(last, Some(training), None, Budget::default()).unwrap()
 }
 
+/// A network of a recipe's numbers whose values have many channels, often clamped in place, joined, and read more than once.
+pub fn wide(recipe: &Recipe) -> Graph {
+    let mut builder = GraphBuilder::new("Wide");
+    let mut dice = Dice(recipe.layers[0]);
+    let shape = [3 + 33 * dice.below(2), 8 + dice.below(5), 8 + dice.below(9)];
+    let mut values: Vec<ValueId> = vec![builder.input("image", DType::F32, &shape).unwrap()];
+    for (i, number) in recipe.layers.iter().take(8).enumerate() {
+        let mut dice = Dice(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number >> 7));
+        let value = values[values.len() - 1];
+        let shape = builder.value_type(value).shape.0.clone();
+        let channels = shape[0];
+        // Often what an activation was applied to, which then can't be in place.
+        let other = values[values.len() - 1 - dice.below(values.len().min(3) as u64) as usize];
+        let (frozen, yes, many) = (dice.below(6) == 0, dice.below(2) == 0, 32 + dice.below(40));
+        let window = |kernel: u64, padding: u64| Window {
+            kernel: [kernel; 2],
+            stride: [1; 2],
+            padding: [padding; 2],
+            dilation: [1; 2],
+        };
+        let conv =
+            |out_channels, window, groups| Layer::Conv(Conv { axes: 2, out_channels, window, groups, bias: yes });
+        let (layer, inputs) = match dice.below(12) {
+            0..=2 => (conv(many, window(3, dice.below(3)), 1), vec![value]),
+            3 => (conv(many, window(1, 0), 1), vec![value]),
+            4 => (conv(channels, window(3, 1), channels), vec![value]),
+            5 => {
+                let (window, output_padding) = (window(3, dice.below(3)), [0; 2]);
+                let layer = ConvTranspose { out_channels: many, window, output_padding, groups: 1, bias: yes };
+                (Layer::ConvTranspose(layer), vec![value])
+            }
+            6 => (Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-2, momentum: 0.1, affine: yes }), vec![value]),
+            7 => {
+                let window = Window { stride: [1 + dice.below(2); 2], ..window(3, 1) };
+                (Layer::Pool(Pool { reduction: Reduction::Max, window, ceil_mode: yes }), vec![value])
+            }
+            8 => (Layer::Affine(Affine { mul: 0.5, add: 0.25 }), vec![value]),
+            9 => (Layer::Concat(Concat { axis: 0 }), vec![value, other]),
+            10 => (Layer::Arithmetic(Arithmetic::Add), vec![value, other]),
+            _ => {
+                let gate = Parameter { shape: Shape(vec![channels, 1, 1]), init: Init::Normal { mean: 1.0, std: 0.5 } };
+                let member = builder.member(&format!("gate{i}"), Layer::Parameter(gate), frozen);
+                let gate = builder.call(member, &[]).unwrap();
+                (Layer::Arithmetic(Arithmetic::Mul), if yes { vec![value, gate] } else { vec![gate, value] })
+            }
+        };
+        let types = types(&builder, &inputs);
+        if layer.rule().output(&types).is_ok_and(|output| output.shape.0[0] <= 150) {
+            let member = builder.member(&format!("layer{i}"), layer, frozen);
+            values.push(builder.call(member, &inputs).unwrap());
+            // The same weight once more.
+            if dice.below(6) == 0
+                && inputs.len() == 1
+                && let Ok(again) = builder.call(member, &[values[values.len() - 1]])
+            {
+                values.push(again);
+            }
+            if dice.below(2) == 0 {
+                let activation = [Activation::Relu, Activation::Relu6][dice.below(2) as usize].clone();
+                let last = values[values.len() - 1];
+                values.push(builder.apply("", Layer::Activation(activation), &[last]).unwrap());
+            }
+        }
+    }
+    let flat = builder.apply("", Layer::View(View::Flatten { start_axis: 0 }), &[values[values.len() - 1]]).unwrap();
+    let head = builder.member("head", Layer::Linear(Linear { out_features: 5, bias: true }), false);
+    let output = builder.call(head, &[flat]).unwrap();
+    let training = Training {
+        batch: recipe.batch,
+        optimizer: optimizer(recipe.optimizer),
+        loss: loss(recipe.loss),
+        accumulate: recipe.accumulate,
+        clip_grad_norm: recipe.clip.then_some(0.5),
+    };
+    builder.finish(output, Some(training), None, Budget::default()).unwrap()
+}
+
 /// Inputs and targets of a batch.
 pub struct Batch {
     pub inputs: Vec<Vec<f32>>,

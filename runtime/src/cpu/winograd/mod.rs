@@ -3,7 +3,8 @@
 //!
 //! Results come in tiles of 2 x 2, each from the 4 x 4 elements of the source under its taps, its *patch*. Kernel and patches
 //! are transformed into 16 numbers each, at which the convolution is one product of matrices a number: maps times channels
-//! times tiles, 16 multiplications for 4 results instead of 36. The sums are transformed back into results.
+//! times tiles, 16 multiplications for 4 results instead of 36. The sums are transformed back into results. (Where a source is
+//! not finite, more of the results around it may be NaN than those with a tap on it.)
 //!
 //! A task has some maps and a block of tiles. For some channels at a time, it lays out the patches of all tiles in the
 //! second-level cache, then the kernel of a few maps, and adds their products to sums that stay in that cache too.
@@ -76,11 +77,10 @@ pub fn correlate<P: Place>(target: &Target<P>, kernel: &Kernel, columns: &Column
     let count = blocks[0] * blocks[1];
     let tasks = count.min(TASKS);
     parallel::for_each(tasks, |task| {
-        let mut room = Room {
-            patches: Aligned([const { MaybeUninit::uninit() }; _]),
-            kernel: Aligned([const { MaybeUninit::uninit() }; _]),
-            sums: Aligned([const { MaybeUninit::uninit() }; _]),
-        };
+        let mut room = MaybeUninit::<Room>::uninit();
+        // SAFETY: a room is nothing but elements that need no value. Made of its parts, it would be on the stack twice where
+        // nothing is optimized.
+        let room = unsafe { room.assume_init_mut() };
         let mut chunks = [Chunk::default(); TILES];
         for block in task * count / tasks..(task + 1) * count / tasks {
             // Neighbouring blocks have the same tiles, and other maps.
@@ -134,7 +134,7 @@ fn first(axis: &Axis) -> isize {
 /// elements at the same place in all of them would drive each other out of the first-level cache.
 const LINE: usize = 16;
 
-/// What a task works in: for each of the [`NUMBERS`] a matrix of its own.
+/// What a task works in, 1.2 MiB of the stack: for each of the [`NUMBERS`] a matrix of its own.
 struct Room {
     patches: Aligned<Patches>,
     kernel: Aligned<Transformed>,
