@@ -87,6 +87,10 @@ where
 
 /// The inputs of a network for one batch: a slice for one input, a tuple of slices for several, in declared order; or a
 /// slice of [`Slice`]s, where their number is known only when the program runs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no batch of inputs",
+    note = "a batch is a slice of `f32`, `i32` or `u8`, sample after sample, such as `&values`; several inputs are a tuple of slices"
+)]
 pub trait Inputs {
     /// How many there are.
     fn count(&self) -> usize;

@@ -179,13 +179,13 @@ impl<N, D: Device> Trainer<N, D> {
     /// Samples that can't be read or do not fit the network.
     pub fn evaluate_loader<S>(&mut self, loader: &mut Loader<S>) -> Result<Metrics, Error>
     where
-        S: Dataset<Element: Element>,
-        for<'s> &'s [S::Element]: Into<Slice<'s>>,
+        S: Dataset<Element: Element, Target: Element>,
     {
         let mut metrics = Metrics::default();
         for batch in loader.epoch() {
             let batch = batch?;
-            self.evaluate_batch(&mut metrics, &batch.inputs(), batch.targets().into())?;
+            let (inputs, targets) = (Element::slice(batch.inputs()), Element::slice(batch.targets()));
+            self.evaluate_batch(&mut metrics, &inputs, targets)?;
         }
         Ok(metrics)
     }
