@@ -195,7 +195,7 @@ where
                 break 'training;
             }
             let batch = batch?;
-            let loss = trainer.step(Element::slice(batch.inputs()), batch.targets())?;
+            let loss = trainer.step(batch.inputs(), batch.targets())?;
             progress.step(|| format!("epoch {epoch:>2}  loss {loss:.3}"));
         }
     }

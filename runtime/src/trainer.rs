@@ -184,8 +184,7 @@ impl<N, D: Device> Trainer<N, D> {
         let mut metrics = Metrics::default();
         for batch in loader.epoch() {
             let batch = batch?;
-            let (inputs, targets) = (Element::slice(batch.inputs()), Element::slice(batch.targets()));
-            self.evaluate_batch(&mut metrics, &inputs, targets)?;
+            self.evaluate_batch(&mut metrics, &batch.inputs(), batch.targets().into())?;
         }
         Ok(metrics)
     }
