@@ -86,6 +86,8 @@ fn targets_from_a_loader_are_numbers() {
     let metrics = trainer.evaluate_loader(&mut loader).unwrap();
     assert_eq!((metrics.samples(), metrics.loss()), (2, 10.0 / 6.0));
     assert!(metrics.accuracy().is_nan());
+    let text = format!("{metrics:?}");
+    assert_eq!(text, "Metrics { samples: 2, loss: 1.6666666666666667, accuracy: NaN, top5: NaN }");
     let losses: Vec<f32> = loader
         .epoch()
         .map(|batch| {
