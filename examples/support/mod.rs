@@ -16,7 +16,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{Dataset, Loader};
 use plimsoll::device::{self, AnyDevice, MemoryReport};
-use plimsoll::{Cpu, Device, Element, Network, Slice, Trainer};
+use plimsoll::{Cpu, Device, Element, Network, Trainer};
 
 /// What an example returns.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -183,8 +183,7 @@ pub fn fit<N, S, D>(
 where
     N: Network,
     D: Device,
-    S: Dataset<Element: Element>,
-    for<'s> &'s [S::Element]: Into<Slice<'s>>,
+    S: Dataset<Element: Element, Target = i32>,
 {
     println!("Training on {}.\n", trainer.device_mut().name());
     let steps = epochs * train.len() as u64;

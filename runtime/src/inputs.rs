@@ -49,44 +49,30 @@ impl<'a> Slice<'a> {
     }
 }
 
-impl<'a> From<&'a [f32]> for Slice<'a> {
-    fn from(slice: &'a [f32]) -> Self {
-        Slice::F32(slice)
+impl<'a, T: Element> From<&'a [T]> for Slice<'a> {
+    fn from(elements: &'a [T]) -> Self {
+        T::slice(elements)
     }
 }
 
-impl<'a> From<&'a [i32]> for Slice<'a> {
-    fn from(slice: &'a [i32]) -> Self {
-        Slice::I32(slice)
-    }
-}
-
-impl<'a> From<&'a [u8]> for Slice<'a> {
-    fn from(slice: &'a [u8]) -> Self {
-        Slice::U8(slice)
-    }
-}
-
-impl<'a, T: Element> From<&'a Vec<T>> for Slice<'a>
-where
-    &'a [T]: Into<Slice<'a>>,
-{
+impl<'a, T: Element> From<&'a Vec<T>> for Slice<'a> {
     fn from(elements: &'a Vec<T>) -> Self {
-        elements.as_slice().into()
+        T::slice(elements)
     }
 }
 
-impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Slice<'a>
-where
-    &'a [T]: Into<Slice<'a>>,
-{
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Slice<'a> {
     fn from(elements: &'a [T; N]) -> Self {
-        elements.as_slice().into()
+        T::slice(elements)
     }
 }
 
 /// The inputs of a network for one batch: a slice for one input, a tuple of slices for several, in declared order; or a
 /// slice of [`Slice`]s, where their number is known only when the program runs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no batch of inputs",
+    note = "a batch is a slice of `f32`, `i32` or `u8`, sample after sample, such as `&values`; several inputs are a tuple of slices"
+)]
 pub trait Inputs {
     /// How many there are.
     fn count(&self) -> usize;
@@ -127,16 +113,13 @@ impl Inputs for &[Slice<'_>] {
 
 macro_rules! one {
     ($([$($generics:tt)*] $slice:ty),* $(,)?) => {$(
-        impl<$($generics)*> Inputs for $slice
-        where
-            for<'s> &'s [T]: Into<Slice<'s>>,
-        {
+        impl<$($generics)*> Inputs for $slice {
             fn count(&self) -> usize {
                 1
             }
 
             fn get(&self, _index: usize) -> Slice<'_> {
-                self[..].into()
+                T::slice(&self[..])
             }
         }
     )*};

@@ -1,5 +1,7 @@
 //! What evaluation measures.
 
+use std::fmt;
+
 use plimsoll_plan::graph::Graph;
 use plimsoll_plan::losses::Loss;
 
@@ -7,7 +9,7 @@ use crate::inputs::Slice;
 use crate::losses;
 
 /// Sums over evaluated samples; means on request.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Metrics {
     /// The loss, summed over all that it counts.
     loss: f64,
@@ -21,6 +23,18 @@ pub struct Metrics {
     targets: usize,
     /// Samples.
     samples: usize,
+}
+
+impl fmt::Debug for Metrics {
+    /// The means, not the sums.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics")
+            .field("samples", &self.samples())
+            .field("loss", &self.loss())
+            .field("accuracy", &self.accuracy())
+            .field("top5", &self.top5())
+            .finish()
+    }
 }
 
 impl Metrics {

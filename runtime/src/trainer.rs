@@ -179,8 +179,7 @@ impl<N, D: Device> Trainer<N, D> {
     /// Samples that can't be read or do not fit the network.
     pub fn evaluate_loader<S>(&mut self, loader: &mut Loader<S>) -> Result<Metrics, Error>
     where
-        S: Dataset<Element: Element>,
-        for<'s> &'s [S::Element]: Into<Slice<'s>>,
+        S: Dataset<Element: Element, Target: Element>,
     {
         let mut metrics = Metrics::default();
         for batch in loader.epoch() {

@@ -392,9 +392,18 @@ fn everything_that_does_not_fit_is_listed() {
     // Nothing was loaded.
     assert_eq!(bits(&mut trainer), before);
 
-    write(&path, &[("module.fc.weight", Dtype::F32, &[5, 48])]);
-    let error = checkpoint_error(trainer.load_weights(&path)).to_string();
-    assert!(error.ends_with("save the `state_dict` of the module inside of it"), "{error}");
+    let wrapped = "save the `state_dict` of the module inside of it";
+    for (name, is_wrapped) in [
+        ("module.fc.weight", true),
+        ("_orig_mod.fc.bias", true),
+        ("net.fc.weight", true),
+        ("net.other", false),
+        ("fc.weight", false),
+    ] {
+        write(&path, &[(name, Dtype::F32, &[5, 48])]);
+        let error = checkpoint_error(trainer.load_weights(&path)).to_string();
+        assert_eq!(error.ends_with(wrapped), is_wrapped, "{error}");
+    }
 }
 
 #[test]
@@ -422,6 +431,10 @@ fn no_file_no_folder() {
     assert!(error.contains("no/net: can't write") && error.contains("a folder must be there"), "{error}");
     let error = checkpoint_error(trainer.load(folder.path())).to_string();
     assert!(error.contains("help:"), "{error}");
+    // The first bytes of a file that PyTorch 2.15's `torch.save` made.
+    fs::write(&path, b"PK\x03\x04\0\0\x08\x08\0\0\0\0").unwrap();
+    let error = checkpoint_error(trainer.load_weights(&path)).to_string();
+    assert!(error.contains("such as `torch.save` makes") && error.contains("save_file"), "{error}");
 }
 
 #[test]

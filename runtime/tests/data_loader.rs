@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_runtime::data::{
-    Batch, Dataset, Error, Images, Loader, Normalize, RandomCrop, RandomHorizontalFlip, Subset, digits,
-    train_test_split,
+    Batch, Dataset, Error, Images, Loader, Normalize, RandomCrop, RandomHorizontalFlip, Split, Subset, TensorDataset,
+    digits, train_test_split,
 };
 use proptest::prelude::*;
 
@@ -26,6 +26,7 @@ struct Numbers {
 
 impl Dataset for Numbers {
     type Element = f32;
+    type Target = i32;
 
     fn len(&self) -> usize {
         self.len
@@ -254,6 +255,7 @@ fn no_memory() {
     struct Endless;
     impl Dataset for Endless {
         type Element = u8;
+        type Target = i32;
         fn len(&self) -> usize {
             1 << 20
         }
@@ -329,4 +331,46 @@ fn shared_bytes() {
     let batch = loader.epoch().next().unwrap().unwrap();
     let inputs: &[u8] = batch.inputs();
     assert_eq!(inputs, &test.pixels()[..6400]);
+}
+
+/// Numbers as targets, several for each sample, arrive beside their samples, in parts of a dataset too.
+#[test]
+fn targets_that_are_numbers() {
+    let inputs: Vec<f32> = (0..20u8).map(f32::from).collect();
+    let targets: Vec<f32> = inputs.iter().map(|x| -x).collect();
+    let dataset = TensorDataset::new([2], inputs, targets).unwrap();
+    assert_eq!((dataset.len(), dataset.target_len(), dataset.label(3).unwrap()), (10, 2, -6.0));
+    let Split { train, test } = train_test_split(dataset, 1, 0.3).unwrap();
+    let mut loader = Loader::new(train, 4).unwrap().shuffle(1);
+    let mut seen = Vec::new();
+    for batch in loader.epoch() {
+        let batch: Batch<f32, f32> = batch.unwrap();
+        let negative: Vec<f32> = batch.inputs().iter().map(|x| -x).collect();
+        assert_eq!((batch.targets(), batch.targets().len()), (negative.as_slice(), 2 * batch.len()));
+        seen.extend(batch.inputs().chunks(2).map(|sample| sample[0] as usize / 2));
+    }
+    seen.extend_from_slice(test.indices());
+    seen.sort_unstable();
+    assert_eq!(seen, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn tensors_that_do_not_fit() {
+    let text = |inputs, targets: usize| {
+        TensorDataset::new([2], vec![0.0f32; inputs], vec![0i32; targets]).unwrap_err().to_string()
+    };
+    assert!(text(5, 2).starts_with("5 elements are no whole number of samples of shape [2]"), "{}", text(5, 2));
+    assert!(text(6, 4).starts_with("4 elements of targets can't be shared among 3 samples"), "{}", text(6, 4));
+    assert!(text(6, 0).starts_with("0 elements of targets can't be shared among 3 samples"), "{}", text(6, 0));
+    assert!(text(0, 1).starts_with("1 elements of targets can't be shared among 0 samples"), "{}", text(0, 1));
+    assert!(TensorDataset::new([0, 2], vec![0.0f32; 4], vec![0]).is_err());
+    assert!(TensorDataset::new([usize::MAX, 2], vec![0.0f32; 4], vec![0]).is_err());
+
+    let dataset = TensorDataset::new([2], vec![0u8; 6], vec![0.5f32; 6]).unwrap();
+    assert!(dataset.read(3, &mut [0; 2]).is_err() && dataset.label(3).is_err());
+    assert!(matches!(dataset.read(0, &mut [0; 3]), Err(Error::Length { expected: 2, given: 3 })));
+    assert!(matches!(dataset.read_target(0, &mut [0.0]), Err(Error::TargetLength { expected: 2, given: 1 })));
+    assert!(matches!(numbers(1).read_target(0, &mut [0; 2]), Err(Error::TargetLength { expected: 1, given: 2 })));
+    let empty = TensorDataset::new([2], Vec::<f32>::new(), Vec::<i32>::new()).unwrap();
+    assert!(Loader::new(empty, 1).unwrap_err().to_string().contains("no samples"));
 }

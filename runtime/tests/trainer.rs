@@ -6,6 +6,7 @@ use plimsoll_plan::losses::Loss;
 use plimsoll_plan::optimizers::Optimizer;
 use plimsoll_plan::shape::DType;
 use plimsoll_runtime::cpu::MAX_THREADS;
+use plimsoll_runtime::data::{Loader, TensorDataset};
 use plimsoll_runtime::{Cpu, Error, Predictor, Slice, Trainer};
 
 fn linear(out_features: u64) -> layers::Layer {
@@ -70,6 +71,31 @@ fn learns() {
         predictor.load_parameter(name, &trainer.parameter(name).unwrap()).unwrap();
     }
     assert_eq!(predictor.predict(&inputs).unwrap(), trainer.predict(&inputs).unwrap());
+}
+
+/// A regression from a loader. The network's output is its last bias, [1, 2, 3]; the targets are [0, 2, 5] and [1, 1, 1], so that
+/// the squares of the errors are 1, 0, 4, 0, 1, 4, and their mean 10 / 6.
+#[test]
+fn targets_from_a_loader_are_numbers() {
+    let plan = mlp(1, Loss::Mse, adam()).plan().unwrap();
+    let mut trainer = Trainer::from_plan(&plan, Cpu::new(), 42).unwrap();
+    trainer.load_parameter("fc2.weight", &[0.0; 24]).unwrap();
+    trainer.load_parameter("fc2.bias", &[1.0, 2.0, 3.0]).unwrap();
+    let dataset = TensorDataset::new([4], vec![0.5f32; 8], vec![0.0f32, 2.0, 5.0, 1.0, 1.0, 1.0]).unwrap();
+    let mut loader = Loader::new(dataset, 1).unwrap();
+    let metrics = trainer.evaluate_loader(&mut loader).unwrap();
+    assert_eq!((metrics.samples(), metrics.loss()), (2, 10.0 / 6.0));
+    assert!(metrics.accuracy().is_nan());
+    let text = format!("{metrics:?}");
+    assert_eq!(text, "Metrics { samples: 2, loss: 1.6666666666666667, accuracy: NaN, top5: NaN }");
+    let losses: Vec<f32> = loader
+        .epoch()
+        .map(|batch| {
+            let batch = batch.unwrap();
+            trainer.step(batch.inputs(), batch.targets()).unwrap()
+        })
+        .collect();
+    assert_eq!((losses.len(), losses[0]), (2, 5.0 / 3.0));
 }
 
 #[test]

@@ -29,6 +29,16 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A zip file, such as `torch.save` makes.
+    #[error(
+        "{}: this is a zip file, such as `torch.save` makes, and no safetensors file\n\
+         help: convert it in PyTorch: `safetensors.torch.save_file(torch.load(\"net.pt\"), \"net.safetensors\")`",
+        path.display()
+    )]
+    Zip {
+        /// The file.
+        path: PathBuf,
+    },
     /// Tensors that are not those of the network: all of them.
     #[error("{} does not fit `{network}`:{}\nhelp: {help}", path.display(), list(differences))]
     Mismatch {

@@ -13,6 +13,10 @@ use super::{Difference, Error, Layout, PIECE, Progress, Tensor, swap_if_big_endi
 use crate::device::Device;
 use crate::session::Session;
 
+/// What a zip file begins with. As the length of a header it would be beyond the longest: the two bytes that follow, the version
+/// of the format, are not 0.
+const ZIP: &[u8] = b"PK\x03\x04";
+
 /// A file whose header was read.
 pub(crate) struct Reader {
     path: PathBuf,
@@ -37,6 +41,9 @@ impl Reader {
         }
         let mut prefix = [0; 8];
         file.read_exact(&mut prefix).map_err(&io)?;
+        if prefix.starts_with(ZIP) {
+            return Err(Error::Zip { path: path.to_owned() });
+        }
         let header_length = u64::from_le_bytes(prefix);
         if header_length > header::LONGEST || header_length > length - 8 {
             return damaged(format!(
@@ -168,9 +175,12 @@ fn help(differences: &[Difference], tensors: &BTreeMap<String, TensorInfo>) -> &
         return "it was saved between two updates by a network with other savings, whose gradients wait elsewhere: save after an \
                 update, or load into the network with the same `#[without(..)]`";
     }
-    // PyTorch's wrappers put a word before every name.
-    let wrapped = |prefix: &str| tensors.keys().all(|name| name.starts_with(prefix));
-    if wrapped("module.") || wrapped("_orig_mod.") || wrapped("model.") {
+    // PyTorch's wrappers put a word before every name: `module.`, `_orig_mod.`, or the name of a member of a module around it.
+    let word = tensors.keys().next().and_then(|name| name.split_once('.')).map_or("", |(word, _)| word);
+    let inside = |name: &String| name.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'));
+    let follows = |name: &str| tensors.contains_key(&format!("{word}.{name}"));
+    let is_inside = |difference: &Difference| matches!(difference, Difference::Missing { name, .. } if follows(name));
+    if tensors.keys().all(inside) && differences.iter().any(is_inside) {
         return "every name begins with that of a wrapper: save the `state_dict` of the module inside of it";
     }
     "a file loads into the network that it was saved from: names and shapes must be the same"

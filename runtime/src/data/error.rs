@@ -65,6 +65,14 @@ pub enum Error {
         /// The elements of the slice.
         given: usize,
     },
+    /// A slice of another length than a target.
+    #[error("a target has {expected} elements, but the slice for it has {given}")]
+    TargetLength {
+        /// The elements of a target.
+        expected: usize,
+        /// The elements of the slice.
+        given: usize,
+    },
     /// An argument that makes no sense.
     #[error("{problem}\nhelp: {help}")]
     Argument {

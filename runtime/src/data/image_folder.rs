@@ -119,6 +119,7 @@ fn is_picture(path: &Path) -> bool {
 
 impl Dataset for ImageFolder {
     type Element = u8;
+    type Target = i32;
 
     fn len(&self) -> usize {
         self.files.len()

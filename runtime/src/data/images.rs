@@ -82,6 +82,7 @@ impl std::fmt::Debug for Images {
 
 impl Dataset for Images {
     type Element = u8;
+    type Target = i32;
 
     fn len(&self) -> usize {
         self.labels.len()

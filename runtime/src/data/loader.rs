@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use super::handoff::Handoff;
-use super::pool::Pool;
+use super::pool::{Pool, PoolOf};
 use super::worker::{Prepared, Stage, Work};
 use super::{Batch, Dataset, Error, Random, Transform};
 
@@ -28,7 +28,7 @@ pub struct Loader<D: Dataset> {
     workers: usize,
     epoch: u64,
     /// Made at the first epoch, when all is known that decides about sizes.
-    pool: Option<Arc<Pool<D::Element>>>,
+    pool: Option<Arc<PoolOf<D>>>,
 }
 
 impl<D: Dataset> Loader<D> {
@@ -135,7 +135,7 @@ impl<D: Dataset> Loader<D> {
     }
 
     /// The next epoch: an iterator over its batches, the first of which are being prepared when this returns.
-    pub fn epoch(&mut self) -> Epoch<D::Element> {
+    pub fn epoch(&mut self) -> Epoch<D::Element, D::Target> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut epoch = Epoch { batches: self.len(), next: 0, workers: Vec::new(), stop, pool: None, failure: None };
         match self.order().and_then(|order| Ok((order, self.pool()?))) {
@@ -177,14 +177,14 @@ impl<D: Dataset> Loader<D> {
         Ok(order)
     }
 
-    fn pool(&mut self) -> Result<Arc<Pool<D::Element>>, Error> {
+    fn pool(&mut self) -> Result<Arc<PoolOf<D>>, Error> {
         if let Some(pool) = &self.pool {
             return Ok(pool.clone());
         }
         let sample = elements(&self.shape)?;
         // Each thread fills one while another waits; the caller holds one.
         let buffers = self.workers.saturating_mul(2).min(self.len()).saturating_add(1);
-        let pool = Arc::new(Pool::new(sample, self.batch_size, buffers)?);
+        let pool = Arc::new(Pool::new(sample, self.dataset.target_len(), self.batch_size, buffers)?);
         self.pool = Some(pool.clone());
         Ok(pool)
     }
@@ -210,15 +210,15 @@ fn elements(shape: &[usize]) -> Result<usize, Error> {
     })
 }
 
-struct Worker<T> {
-    ready: Arc<Handoff<Prepared<T>>>,
+struct Worker<X, Y> {
+    ready: Arc<Handoff<Prepared<X, Y>>>,
     thread: JoinHandle<()>,
 }
 
 /// Tells the caller that a thread has ended, by a panic, too.
-struct CloseAtEnd<T>(Arc<Handoff<Prepared<T>>>);
+struct CloseAtEnd<X, Y>(Arc<Handoff<Prepared<X, Y>>>);
 
-impl<T> Drop for CloseAtEnd<T> {
+impl<X, Y> Drop for CloseAtEnd<X, Y> {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -226,19 +226,19 @@ impl<T> Drop for CloseAtEnd<T> {
 
 /// The batches of one epoch. After an error there are no more. Dropping it ends its threads, each after the sample that it
 /// is reading.
-pub struct Epoch<T> {
+pub struct Epoch<X, Y = i32> {
     batches: usize,
     next: usize,
     /// Batch `i` comes from worker `i` modulo their number: so the order is the same whatever their speed.
-    workers: Vec<Worker<T>>,
+    workers: Vec<Worker<X, Y>>,
     stop: Arc<AtomicBool>,
-    pool: Option<Arc<Pool<T>>>,
+    pool: Option<Arc<Pool<X, Y>>>,
     /// An error that the start of the epoch met: the first item.
     failure: Option<Error>,
 }
 
-impl<T: Copy + Default + Send + Sync + 'static> Epoch<T> {
-    fn start<D: Dataset<Element = T>>(&mut self, work: &Arc<Work<D>>, count: usize) {
+impl<X: Copy + Default + Send + Sync + 'static, Y: Copy + Default + Send + Sync + 'static> Epoch<X, Y> {
+    fn start<D: Dataset<Element = X, Target = Y>>(&mut self, work: &Arc<Work<D>>, count: usize) {
         for first in 0..count {
             let ready = Arc::new(Handoff::new());
             let (work, end) = (work.clone(), CloseAtEnd(ready.clone()));
@@ -256,7 +256,7 @@ impl<T: Copy + Default + Send + Sync + 'static> Epoch<T> {
     }
 }
 
-impl<T> Epoch<T> {
+impl<X, Y> Epoch<X, Y> {
     /// Ends all threads; the message of one that panicked.
     fn end(&mut self) -> Option<String> {
         self.next = self.batches;
@@ -280,8 +280,8 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it panicked without a message").to_owned()
 }
 
-impl<T> Iterator for Epoch<T> {
-    type Item = Result<Batch<T>, Error>;
+impl<X, Y> Iterator for Epoch<X, Y> {
+    type Item = Result<Batch<X, Y>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(failure) = self.failure.take() {
@@ -317,15 +317,15 @@ impl<T> Iterator for Epoch<T> {
     }
 }
 
-impl<T> std::iter::FusedIterator for Epoch<T> {}
+impl<X, Y> std::iter::FusedIterator for Epoch<X, Y> {}
 
-impl<T> Drop for Epoch<T> {
+impl<X, Y> Drop for Epoch<X, Y> {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl<T> fmt::Debug for Epoch<T> {
+impl<X, Y> fmt::Debug for Epoch<X, Y> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoch").field("batches", &self.batches).field("next", &self.next).finish_non_exhaustive()
     }

@@ -23,7 +23,8 @@
 //! | CIFAR-10, CIFAR-100 | [`Cifar10::load`], [`Cifar100::load`] |
 //! | the same, downloaded | `Mnist::download` and so on, with the feature `download` |
 //! | a folder of pictures | `ImageFolder::open`, with the feature `image-folder` |
-//! | what you have yourself | [`Images::new`], or an implementation of [`Dataset`] |
+//! | what you have in memory | [`TensorDataset::new`] for numbers, [`Images::new`] for pictures |
+//! | anything else | an implementation of [`Dataset`] |
 //! | a part of a dataset | [`Subset`], [`train_test_split`] |
 //! | floats in [0, 1] | [`Dataset::to_tensor`] |
 //! | random changes, normalization | [`Loader::transform`] with [`RandomCrop`], [`RandomHorizontalFlip`], [`Normalize`] |
@@ -56,6 +57,7 @@ mod random;
 #[cfg(feature = "image-folder")]
 mod samples_png;
 mod subset;
+mod tensor_dataset;
 mod to_tensor;
 mod transform;
 mod worker;
@@ -75,5 +77,6 @@ pub use random::Random;
 #[cfg(feature = "image-folder")]
 pub use samples_png::{Shade, write_samples_png};
 pub use subset::{Subset, train_test_split};
+pub use tensor_dataset::TensorDataset;
 pub use to_tensor::ToTensor;
 pub use transform::{Normalize, RandomCrop, RandomHorizontalFlip, Transform};

@@ -3,28 +3,34 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Error;
+use super::{Dataset, Error};
 
 /// The memory of one batch.
-pub(super) struct Buffers<T> {
-    pub(super) inputs: Box<[T]>,
-    pub(super) targets: Box<[i32]>,
+pub(super) struct Buffers<X, Y> {
+    pub(super) inputs: Box<[X]>,
+    pub(super) targets: Box<[Y]>,
     pub(super) indices: Box<[usize]>,
     /// How many samples it holds at present.
     pub(super) len: usize,
 }
 
 /// Buffers that wait for their next use.
-pub(super) struct Pool<T> {
+pub(super) struct Pool<X, Y> {
+    /// The elements of a sample.
     sample: usize,
+    /// The elements of a target.
+    target: usize,
     batch: usize,
-    free: Mutex<Vec<Buffers<T>>>,
+    free: Mutex<Vec<Buffers<X, Y>>>,
 }
 
-impl<T: Copy + Default> Pool<T> {
-    /// A pool of `count` buffers for `batch` samples of `sample` elements each.
-    pub(super) fn new(sample: usize, batch: usize, count: usize) -> Result<Pool<T>, Error> {
-        let pool = Pool { sample, batch, free: Mutex::new(Vec::with_capacity(count)) };
+/// The pool for batches of a dataset.
+pub(super) type PoolOf<D> = Pool<<D as Dataset>::Element, <D as Dataset>::Target>;
+
+impl<X: Copy + Default, Y: Copy + Default> Pool<X, Y> {
+    /// A pool of `count` buffers for `batch` samples of `sample` elements each, whose targets have `target` elements each.
+    pub(super) fn new(sample: usize, target: usize, batch: usize, count: usize) -> Result<Pool<X, Y>, Error> {
+        let pool = Pool { sample, target, batch, free: Mutex::new(Vec::with_capacity(count)) };
         for _ in 0..count {
             let buffers = pool.allocate()?;
             pool.free().push(buffers);
@@ -33,12 +39,12 @@ impl<T: Copy + Default> Pool<T> {
     }
 
     /// Buffers to fill: of those that are free, or new ones while the caller keeps many batches.
-    pub(super) fn take(&self) -> Result<Buffers<T>, Error> {
+    pub(super) fn take(&self) -> Result<Buffers<X, Y>, Error> {
         let free = self.free().pop();
         free.map_or_else(|| self.allocate(), Ok)
     }
 
-    fn allocate(&self) -> Result<Buffers<T>, Error> {
+    fn allocate(&self) -> Result<Buffers<X, Y>, Error> {
         fn filled<T: Copy + Default>(length: Option<usize>) -> Option<Box<[T]>> {
             let (length, mut memory) = (length?, Vec::new());
             memory.try_reserve_exact(length).ok()?;
@@ -48,7 +54,7 @@ impl<T: Copy + Default> Pool<T> {
         let allocated = || {
             Some(Buffers {
                 inputs: filled(self.batch.checked_mul(self.sample))?,
-                targets: filled(Some(self.batch))?,
+                targets: filled(self.batch.checked_mul(self.target))?,
                 indices: filled(Some(self.batch))?,
                 len: 0,
             })
@@ -62,14 +68,14 @@ impl<T: Copy + Default> Pool<T> {
     }
 }
 
-impl<T> Pool<T> {
-    fn free(&self) -> MutexGuard<'_, Vec<Buffers<T>>> {
+impl<X, Y> Pool<X, Y> {
+    fn free(&self) -> MutexGuard<'_, Vec<Buffers<X, Y>>> {
         // What the lock guards is whole at all times: a thread that panicked elsewhere did not spoil it.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes buffers for their next use.
-    pub(super) fn give_back(&self, buffers: Buffers<T>) {
+    pub(super) fn give_back(&self, buffers: Buffers<X, Y>) {
         let mut free = self.free();
         // Beyond the capacity lie buffers that were needed once, when the caller kept many batches.
         if free.len() < free.capacity() {
@@ -78,30 +84,30 @@ impl<T> Pool<T> {
     }
 }
 
-/// Some samples with their targets. Its memory returns to the loader when it is dropped.
-pub struct Batch<T> {
+/// Some samples with their targets, which are classes unless said. Its memory returns to the loader when it is dropped.
+pub struct Batch<X, Y = i32> {
     /// Taken in `drop` alone.
-    buffers: Option<Buffers<T>>,
-    pool: Arc<Pool<T>>,
+    buffers: Option<Buffers<X, Y>>,
+    pool: Arc<Pool<X, Y>>,
 }
 
-impl<T> Batch<T> {
-    pub(super) fn new(buffers: Buffers<T>, pool: Arc<Pool<T>>) -> Batch<T> {
+impl<X, Y> Batch<X, Y> {
+    pub(super) fn new(buffers: Buffers<X, Y>, pool: Arc<Pool<X, Y>>) -> Batch<X, Y> {
         Batch { buffers: Some(buffers), pool }
     }
 
-    fn buffers(&self) -> &Buffers<T> {
+    fn buffers(&self) -> &Buffers<X, Y> {
         self.buffers.as_ref().expect("taken in drop alone")
     }
 
     /// The samples, one after the other.
-    pub fn inputs(&self) -> &[T] {
+    pub fn inputs(&self) -> &[X] {
         &self.buffers().inputs[..self.len() * self.pool.sample]
     }
 
-    /// The class of each sample.
-    pub fn targets(&self) -> &[i32] {
-        &self.buffers().targets[..self.len()]
+    /// The targets, one after the other: the class of each sample, or its numbers.
+    pub fn targets(&self) -> &[Y] {
+        &self.buffers().targets[..self.len() * self.pool.target]
     }
 
     /// Where in the dataset each sample is.
@@ -120,7 +126,7 @@ impl<T> Batch<T> {
     }
 }
 
-impl<T> Drop for Batch<T> {
+impl<X, Y> Drop for Batch<X, Y> {
     fn drop(&mut self) {
         if let Some(buffers) = self.buffers.take() {
             self.pool.give_back(buffers);
@@ -128,7 +134,7 @@ impl<T> Drop for Batch<T> {
     }
 }
 
-impl<T> fmt::Debug for Batch<T> {
+impl<X, Y: fmt::Debug> fmt::Debug for Batch<X, Y> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch").field("indices", &self.indices()).field("targets", &self.targets()).finish()
     }

@@ -36,7 +36,7 @@ const BACKGROUND: Rgb<u8> = Rgb([245, 245, 245]);
 /// Samples that are no pictures or can't be read, a picture that would be too large, a file that can't be written.
 pub fn write_samples_png<D>(path: impl AsRef<Path>, dataset: &D, columns: usize) -> Result<(), Error>
 where
-    D: Dataset<Element: Shade>,
+    D: Dataset<Element: Shade, Target = i32>,
 {
     let (channels, height, width) = match *dataset.shape() {
         [height, width] => (1, height, width),
@@ -82,7 +82,7 @@ where
 }
 
 /// The samples of each row.
-fn rows<D: Dataset>(dataset: &D, columns: usize) -> Result<Vec<Vec<usize>>, Error> {
+fn rows<D: Dataset<Target = i32>>(dataset: &D, columns: usize) -> Result<Vec<Vec<usize>>, Error> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
     for index in 0..dataset.len() {
         let label = dataset.label(index)?;

@@ -49,6 +49,7 @@ impl<D: Dataset> Subset<D> {
 
 impl<D: Dataset> Dataset for Subset<D> {
     type Element = D::Element;
+    type Target = D::Target;
 
     fn len(&self) -> usize {
         self.indices.len()
@@ -62,8 +63,16 @@ impl<D: Dataset> Dataset for Subset<D> {
         self.dataset.read(self.position(index)?, sample)
     }
 
-    fn label(&self, index: usize) -> Result<i32, Error> {
+    fn label(&self, index: usize) -> Result<D::Target, Error> {
         self.dataset.label(self.position(index)?)
+    }
+
+    fn target_len(&self) -> usize {
+        self.dataset.target_len()
+    }
+
+    fn read_target(&self, index: usize, target: &mut [D::Target]) -> Result<(), Error> {
+        self.dataset.read_target(self.position(index)?, target)
     }
 
     fn classes(&self) -> &[String] {

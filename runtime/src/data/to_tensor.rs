@@ -21,6 +21,7 @@ impl<D> ToTensor<D> {
 
 impl<D: Dataset<Element = u8>> Dataset for ToTensor<D> {
     type Element = f32;
+    type Target = D::Target;
 
     fn len(&self) -> usize {
         self.dataset.len()
@@ -43,8 +44,16 @@ impl<D: Dataset<Element = u8>> Dataset for ToTensor<D> {
         Ok(())
     }
 
-    fn label(&self, index: usize) -> Result<i32, Error> {
+    fn label(&self, index: usize) -> Result<D::Target, Error> {
         self.dataset.label(index)
+    }
+
+    fn target_len(&self) -> usize {
+        self.dataset.target_len()
+    }
+
+    fn read_target(&self, index: usize, target: &mut [D::Target]) -> Result<(), Error> {
+        self.dataset.read_target(index, target)
     }
 
     fn classes(&self) -> &[String] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::handoff::Handoff;
-use super::pool::{Buffers, Pool};
+use super::pool::{Buffers, PoolOf};
 use super::{Dataset, Error, Random, Transform};
 
 /// A transform and the shape of what it is given.
@@ -24,17 +24,17 @@ pub(super) struct Work<D: Dataset> {
     pub(super) batches: usize,
     pub(super) seed: u64,
     pub(super) epoch: u64,
-    pub(super) pool: Arc<Pool<D::Element>>,
+    pub(super) pool: Arc<PoolOf<D>>,
     /// Set when the caller wants no more.
     pub(super) stop: Arc<AtomicBool>,
 }
 
 /// What a thread sends for each batch.
-pub(super) type Prepared<T> = Result<Buffers<T>, Error>;
+pub(super) type Prepared<X, Y> = Result<Buffers<X, Y>, Error>;
 
 impl<D: Dataset> Work<D> {
     /// Prepares every `step`-th batch from `first` on, until the caller has gone or a sample fails.
-    pub(super) fn run(&self, first: usize, step: usize, ready: &Handoff<Prepared<D::Element>>) {
+    pub(super) fn run(&self, first: usize, step: usize, ready: &Handoff<Prepared<D::Element, D::Target>>) {
         // A sample passes from one buffer to the other, transform by transform.
         let longest = self.stages.iter().map(|stage| stage.shape.iter().product()).max().unwrap_or(0);
         let mut scratch = [vec![D::Element::default(); longest], vec![D::Element::default(); longest]];
@@ -71,30 +71,29 @@ impl<D: Dataset> Work<D> {
     /// False if the caller stopped in between.
     fn fill(
         &self,
-        buffers: &mut Buffers<D::Element>,
+        buffers: &mut Buffers<D::Element, D::Target>,
         samples: Range<usize>,
         scratch: &mut [Vec<D::Element>; 2],
     ) -> Result<bool, Error> {
         buffers.len = samples.len();
-        let size = buffers.inputs.len() / buffers.targets.len();
+        let [size, target_size] = [buffers.inputs.len(), buffers.targets.len()].map(|len| len / buffers.indices.len());
         for (slot, place) in samples.enumerate() {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
             let index = self.order[place];
             let sample = &mut buffers.inputs[slot * size..][..size];
-            let target = self.read(index, sample, scratch);
-            buffers.targets[slot] = target.map_err(|source| Error::Sample { index, source: Box::new(source) })?;
+            let target = &mut buffers.targets[slot * target_size..][..target_size];
+            let read = self.dataset.read_target(index, target).and_then(|()| self.read(index, sample, scratch));
+            read.map_err(|source| Error::Sample { index, source: Box::new(source) })?;
             buffers.indices[slot] = index;
         }
         Ok(true)
     }
 
-    fn read(&self, index: usize, sample: &mut [D::Element], scratch: &mut [Vec<D::Element>; 2]) -> Result<i32, Error> {
-        let target = self.dataset.label(index)?;
+    fn read(&self, index: usize, sample: &mut [D::Element], scratch: &mut [Vec<D::Element>; 2]) -> Result<(), Error> {
         let Some((last, stages)) = self.stages.split_last() else {
-            self.dataset.read(index, sample)?;
-            return Ok(target);
+            return self.dataset.read(index, sample);
         };
         let length = |stage: &Stage<D::Element>| stage.shape.iter().product::<usize>();
         let [mut from, mut to] = scratch.each_mut().map(Vec::as_mut_slice);
@@ -105,6 +104,6 @@ impl<D: Dataset> Work<D> {
             std::mem::swap(&mut from, &mut to);
         }
         last.transform.apply(&last.shape, &from[..length(last)], sample, &mut random);
-        Ok(target)
+        Ok(())
     }
 }
