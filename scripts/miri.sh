@@ -14,7 +14,7 @@ fi
 
 # What the program calls the processor, it is: so Miri takes the kernels for AVX2. It knows all of their instructions.
 export RUSTFLAGS="-C target-feature=+avx2,+fma"
-export CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
+export RUST_BACKTRACE=0 CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
 
 # miri FLAGS ARGUMENTS...: tests of the runtime. Isolation is off for the clock alone, which times them.
 miri() {
@@ -35,5 +35,5 @@ miri "-Zmiri-strict-provenance -C target-feature=+avx512f,+avx512bw,+avx512vl,+a
 miri "-Zmiri-permissive-provenance -Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-many-seeds=0..4" --lib -- \
     cpu::crew cpu::parallel "${times[@]}"
 
-# A whole training step, in an arena and with every buffer apart.
+# Whole training steps, in an arena.
 miri "-Zmiri-strict-provenance" --test proofs -- a_small_network_agrees "${times[@]}"
