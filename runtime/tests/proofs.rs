@@ -255,9 +255,12 @@ fn a_small_network_agrees() {
         let window = Window { kernel: [3; 2], stride: [1; 2], padding: [1; 2], dilation: [1; 2] };
         Layer::Conv(Conv { axes: 2, out_channels: 2, window, groups, bias: true })
     };
+    let window = Window { kernel: [2; 2], stride: [2; 2], padding: [0; 2], dilation: [1; 2] };
+    let up = ConvTranspose { out_channels: 2, window, output_padding: [0; 2], groups: 1, bias: true };
     let mut builder = GraphBuilder::new("Small");
-    let mut x = builder.input("x", DType::F32, &[1, 2, 8]).unwrap();
+    let mut x = builder.input("x", DType::F32, &[1, 1, 4]).unwrap();
     for (name, layer) in [
+        ("up", Layer::ConvTranspose(up)),
         ("conv", conv(1)),
         ("norm", Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-5, momentum: 0.1, affine: true })),
         ("relu", Layer::Activation(Activation::Relu)),
