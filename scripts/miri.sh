@@ -3,7 +3,7 @@
 # initialized, references that should not be there at one time, data races.
 #
 # Needs: rustup toolchain install nightly --component miri --component rust-src
-# Takes some ten minutes. On any machine, an x86-64 with Linux is interpreted.
+# Takes some five minutes, and the building before that. On any machine, an x86-64 with Linux is interpreted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,9 +12,9 @@ if ! cargo +nightly miri --version; then
     exit 1
 fi
 
-# What the program calls the processor, it is: so Miri takes the kernels for AVX2. It knows all of their instructions.
+# Miri's processor is what it is told to be. With these, the kernels for AVX2 run, whose instructions Miri knows.
 export RUSTFLAGS="-C target-feature=+avx2,+fma"
-export CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
+export RUST_BACKTRACE=0 CARGO_INCREMENTAL=0 CARGO_PROFILE_TEST_DEBUG=0
 
 # miri FLAGS ARGUMENTS...: tests of the runtime. Isolation is off for the clock alone, which times them.
 miri() {
@@ -35,5 +35,5 @@ miri "-Zmiri-strict-provenance -C target-feature=+avx512f,+avx512bw,+avx512vl,+a
 miri "-Zmiri-permissive-provenance -Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-many-seeds=0..4" --lib -- \
     cpu::crew cpu::parallel "${times[@]}"
 
-# A whole training step, in an arena and with every buffer apart.
+# Whole training steps, in an arena.
 miri "-Zmiri-strict-provenance" --test proofs -- a_small_network_agrees "${times[@]}"

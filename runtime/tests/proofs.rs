@@ -268,49 +268,40 @@ fn the_stack_of_the_caller_may_be_small() {
     }
 }
 
-/// One small network with the layers whose kernels are not safe code by themselves: convolutions of every kind, batch norm, a
-/// linear layer, and activations in place. It is what an interpreter can train.
+/// One small network with layers whose kernels are not safe code by themselves: convolutions, batch norm with an activation in
+/// place, and a linear layer. It is small enough for an interpreter.
 #[test]
 fn a_small_network_agrees() {
-    let window =
-        |kernel: u64| Window { kernel: [kernel; 2], stride: [1, 1], padding: [kernel / 2; 2], dilation: [1, 1] };
-    let conv = |out_channels, kernel, groups| {
-        Layer::Conv(Conv { axes: 2, out_channels, window: window(kernel), groups, bias: true })
+    let conv = |groups| {
+        let window = Window { kernel: [3; 2], stride: [1; 2], padding: [1; 2], dilation: [1; 2] };
+        Layer::Conv(Conv { axes: 2, out_channels: 2, window, groups, bias: true })
     };
-    let transpose = ConvTranspose {
-        out_channels: 2,
-        window: Window { kernel: [2; 2], stride: [2; 2], padding: [1; 2], dilation: [1; 2] },
-        output_padding: [0, 0],
-        groups: 1,
-        bias: true,
-    };
+    let window = Window { kernel: [2; 2], stride: [2; 2], padding: [0; 2], dilation: [1; 2] };
+    let up = ConvTranspose { out_channels: 2, window, output_padding: [0; 2], groups: 1, bias: true };
     let mut builder = GraphBuilder::new("Small");
-    let x = builder.input("x", DType::F32, &[1, 4, 5]).unwrap();
-    let mut y = x;
+    let mut x = builder.input("x", DType::F32, &[1, 1, 4]).unwrap();
     for (name, layer) in [
-        ("transposed", Layer::ConvTranspose(transpose)),
+        ("up", Layer::ConvTranspose(up)),
+        ("conv", conv(1)),
         ("norm", Layer::BatchNorm(BatchNorm { axes: 2, eps: 1e-5, momentum: 0.1, affine: true })),
         ("relu", Layer::Activation(Activation::Relu)),
-        ("each", conv(2, 3, 2)),
-        ("conv", conv(2, 3, 1)),
-        ("relu6", Layer::Activation(Activation::Relu6)),
-        ("point", conv(1, 1, 1)),
+        ("each", conv(2)),
+        ("flat", Layer::View(View::Flatten { start_axis: 0 })),
+        ("head", Layer::Linear(Linear { out_features: 2, bias: true })),
     ] {
         let member = builder.member(name, layer, false);
-        y = builder.call(member, &[y]).unwrap();
+        x = builder.call(member, &[x]).unwrap();
     }
-    let y = builder.apply("flat", Layer::View(View::Flatten { start_axis: 0 }), &[y]).unwrap();
-    let head = builder.member("head", Layer::Linear(Linear { out_features: 3, bias: true }), false);
-    let y = builder.call(head, &[y]).unwrap();
     let training =
-        Training { batch: 2, optimizer: common::optimizer(0), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
-    let graph = builder.finish(y, Some(training), None, Budget::default()).unwrap();
+        Training { batch: 2, optimizer: common::optimizer(1), loss: Loss::Mse, accumulate: 1, clip_grad_norm: None };
+    let plan = builder.finish(x, Some(training), None, Budget::default()).unwrap().plan().unwrap();
     let alone = || Cpu::with_threads(1).unwrap();
-    let steps = if cfg!(miri) { 1 } else { 4 };
-    let [plain, thorough] = plain_and_thorough(&graph);
-    let bits = train_plan(&plain, alone(), steps);
-    assert_eq!(bits, train_plan(&plain, Apart::new(alone()), steps), "apart");
-    assert_eq!(bits, train_plan(&thorough, Poisoned::new(alone()), steps), "with savings");
+    let bits = train_plan(&plan, alone(), 2);
+    // An interpreter sees by itself what is read or written out of place.
+    if cfg!(not(miri)) {
+        assert_eq!(bits, train_plan(&plan, Apart::new(alone()), 2), "apart");
+        assert_eq!(bits, train_plan(&plan, Poisoned::new(alone()), 2), "with poison");
+    }
 }
 
 proptest! {
