@@ -45,14 +45,16 @@ const MAPS: usize = if cfg!(miri) { 2 } else { 64 };
 /// Into how many tasks the work is cut, if it is large enough.
 const TASKS: usize = 32;
 
-/// The least tiles of a sample, maps and channels with which the transformations pay. (In Miri's small tests they need not.)
+/// The least tiles of a sample or of a batch, and the least maps and channels, with which the transformations pay. (In Miri's small
+/// tests they need not.)
 const LEAST_TILES: usize = 16;
+const LEAST_OF_BATCH: usize = 64;
 const LEAST_MAPS: usize = if cfg!(miri) { 2 } else { 32 };
 const LEAST_CHANNELS: usize = if cfg!(miri) { 2 } else { 32 };
 
 /// Whether the product of a kernel of so many rows with these columns is better done here.
 pub fn suits(rows: usize, kernel: &Kernel, columns: &Columns) -> bool {
-    let Grid { y, x, .. } = columns.grid;
+    let Grid { y, x, samples } = columns.grid;
     let along = |axis: &Axis| (axis.taps, axis.period, axis.step, axis.stride, axis.shift.abs()) == (TAPS, 1, 1, 1, 1);
     let [height, width] = [y.count, x.count].map(|count| count.div_ceil(RESULTS));
     let tiles = height * width;
@@ -61,7 +63,7 @@ pub fn suits(rows: usize, kernel: &Kernel, columns: &Columns) -> bool {
         && along(&y)
         && along(&x)
         && y.shift == x.shift
-        && tiles >= LEAST_TILES
+        && (tiles >= LEAST_TILES || tiles * samples >= LEAST_OF_BATCH)
         && rows >= LEAST_MAPS
         && columns.channels >= LEAST_CHANNELS
         // Where the last tiles of rows and columns are mostly outside, there is little to spare.
