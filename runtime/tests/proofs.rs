@@ -100,8 +100,9 @@ proptest! {
         prop_assert_eq!(&saved, &train_plan(&thorough, Apart::new(alone()), 4), "apart");
     }
 
-    /// A gradient that is added to the momentum is a sum in another order, and nothing else: parameters and losses agree to
-    /// some units in the last place. So they do in the outputs' terms, whose sums may be small beside them.
+    /// A gradient that is added to the momentum is a sum in another order, and nothing else: losses, parameters and what the
+    /// network gives after one step agree to some units in the last place. What it gives after two steps, by parameters that
+    /// differ so much, are sums that may be small beside their terms.
     #[test]
     fn gradients_in_the_momentum_change_the_order_of_sums(recipe in recipes(false)) {
         let graph = network(&common::Recipe { optimizer: common::PLAIN_MOMENTUM, clip: false, ..recipe });
@@ -109,11 +110,9 @@ proptest! {
         let [plain, thorough] = plain_and_thorough(&graph);
         prop_assert!(thorough.training.as_ref().unwrap().strategy.momentum_gradients);
         let [kept, added] = [&plain, &thorough].map(|plan| train_tensors(plan, alone(), 2));
-        let is_output = |(name, _): &&(String, Vec<f32>)| name.starts_with("output");
-        for (outputs, most) in [(false, 1e-6), (true, 1e-5)] {
-            let [kept, added] = [&kept, &added]
-                .map(|run| run.iter().filter(|tensor| is_output(tensor) == outputs).cloned().collect::<Vec<_>>());
-            let (part, name) = difference(&kept, &added);
+        for (kept, added) in kept.iter().zip(&added) {
+            let (part, name) = difference(std::slice::from_ref(kept), std::slice::from_ref(added));
+            let most = if name == "output 1" { 1e-5 } else { 1e-6 };
             prop_assert!(part <= most, "`{name}` differs by {part} of its largest value");
         }
         let saved = train_plan(&thorough, Poisoned::new(alone()), 4);

@@ -258,14 +258,18 @@ pub fn network(recipe: &Recipe) -> Graph {
             builder.call(head, &[flat]).unwrap()
         }
     };
-    let training = Training {
+    builder.finish(output, Some(Training { loss, ..training(recipe) }), None, Budget::default()).unwrap()
+}
+
+/// How a recipe's network is trained.
+fn training(recipe: &Recipe) -> Training {
+    Training {
         batch: recipe.batch,
         optimizer: optimizer(recipe.optimizer),
-        loss,
+        loss: loss(recipe.loss),
         accumulate: recipe.accumulate,
         clip_grad_norm: recipe.clip.then_some(0.5),
-    };
-    builder.finish(output, Some(training), None, Budget::default()).unwrap()
+    }
 }
 
 fn types(builder: &GraphBuilder, values: &[ValueId]) -> Vec<ValueType> {
@@ -329,14 +333,7 @@ pub fn joined(recipe: &Recipe) -> Graph {
         _ => all,
     };
     let last = call(&mut builder, conv(2, 3, 1), &[read], false);
-    let training = Training {
-        batch: recipe.batch,
-        optimizer: optimizer(recipe.optimizer),
-        loss: loss(recipe.loss),
-        accumulate: recipe.accumulate,
-        clip_grad_norm: recipe.clip.then_some(0.5),
-    };
-    builder.finish(last, Some(training), None, Budget::default()).unwrap()
+    builder.finish(last, Some(training(recipe)), None, Budget::default()).unwrap()
 }
 
 /// A network of a recipe's numbers whose values have many channels, often clamped in place, joined, and read more than once.
@@ -406,14 +403,7 @@ pub fn wide(recipe: &Recipe) -> Graph {
     let flat = builder.apply("", Layer::View(View::Flatten { start_axis: 0 }), &[values[values.len() - 1]]).unwrap();
     let head = builder.member("head", Layer::Linear(Linear { out_features: 5, bias: true }), false);
     let output = builder.call(head, &[flat]).unwrap();
-    let training = Training {
-        batch: recipe.batch,
-        optimizer: optimizer(recipe.optimizer),
-        loss: loss(recipe.loss),
-        accumulate: recipe.accumulate,
-        clip_grad_norm: recipe.clip.then_some(0.5),
-    };
-    builder.finish(output, Some(training), None, Budget::default()).unwrap()
+    builder.finish(output, Some(training(recipe)), None, Budget::default()).unwrap()
 }
 
 /// Inputs and targets of a batch.
